@@ -44,8 +44,8 @@ export const routingMutations: readonly Mutation[] = [
     rule: "RTE-8",
     breaks: "application events of an attempt are delivered when it counts",
     file: "runtime/src/tools/recording.ts",
-    find: "else run.attempt.pendingEvents.push(...own);",
-    replace: "else deliverEvents(run, own);",
+    find: "run.attempt.pendingEvents.push(...own);",
+    replace: "deliverEvents(run, own);",
     test: againTest,
   },
   {

@@ -7,6 +7,7 @@ import { root } from "../packages.ts";
 const pages = [
   "{README,CONTRIBUTING}.md",
   "docs/*.md",
+  "specs/*.md",
   "{packages,examples}/*/README.md",
   "{bench,simulation}/README.md",
 ];

@@ -116,13 +116,13 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "an inner evaluation's resources are closed when it ends",
-    file: runtime("run.ts"),
+    file: runtime("closing.ts"),
     find: "if (around !== undefined && !around.ended) around",
     replace: "if (around === null) around",
   },
   {
     name: "what goes on behind an evaluation finds its resources closed",
-    file: runtime("run.ts"),
+    file: runtime("closing.ts"),
     find: "closing = behind.size === 0 ?",
     replace: "closing = behind.size >= 0 ?",
   },

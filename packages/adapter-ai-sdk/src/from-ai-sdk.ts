@@ -6,7 +6,7 @@ import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { makesPictures, pictureIn, providerCallsIn } from "./provider-tools.ts";
 import { servedBy } from "./served-by.ts";
-import { sourcesIn, thoughtsIn } from "./told.ts";
+import { sourcesIn, thoughtsIn } from "./answer-parts.ts";
 import { usageFrom } from "./usage.ts";
 
 /** An answer, however it came. Parts that are not known are passed over. */

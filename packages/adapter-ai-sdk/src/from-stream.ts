@@ -4,7 +4,7 @@ import type { RequestGuard } from "@proviso/adapter-kit";
 import { isSilent, itemOf, separator, textOf } from "./from-ai-sdk.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
-import { betweenThoughts } from "./told.ts";
+import { betweenThoughts } from "./answer-parts.ts";
 import type { Answer } from "./parts.ts";
 
 /** The error that a stream carried instead of an answer. */

@@ -18,7 +18,7 @@ import {
   textAndSources,
   thoughtsIn,
   withoutPicture,
-} from "./told.ts";
+} from "./answer-parts.ts";
 import { argumentsAt, servedBy, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */

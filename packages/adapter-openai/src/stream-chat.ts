@@ -1,6 +1,6 @@
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
-import { chatThoughts } from "./told.ts";
+import { chatThoughts } from "./answer-parts.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
 interface PartialCall {

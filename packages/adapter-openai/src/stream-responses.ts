@@ -2,7 +2,7 @@
 // 2. The terminal event's answer is the answer; its deltas are only emitted.
 import type { ModelFailure } from "@proviso/core";
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
-import { betweenThoughts } from "./told.ts";
+import { betweenThoughts } from "./answer-parts.ts";
 import { listAt, textAt, type Json, errorObjectFailure, endsResponse } from "@proviso/adapter-kit";
 
 /** What a stream of `POST /responses` comes to: the body that JSON would have had, or why there is none. */

@@ -11,7 +11,7 @@ import {
 } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { breakpoint, limited, requestFormat, type Parts } from "./request-format.ts";
-import { providerToolOf } from "./told.ts";
+import { providerToolOf } from "./answer-parts.ts";
 import { includeOf, responsesSettings } from "./settings.ts";
 
 type Item = Readonly<Record<string, unknown>>;

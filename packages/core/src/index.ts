@@ -165,7 +165,7 @@ export type {
   RouteStep,
   ToolChoice,
 } from "./provider/model.ts";
-export type { ProviderCall, Source } from "./provider/told.ts";
+export type { ProviderCall, Source } from "./provider/answer-parts.ts";
 export type {
   Pace,
   PaceEntry,

@@ -12,7 +12,7 @@ export type { JsonSchema } from "./schema.ts";
 export { strictSchema } from "./strict-schema.ts";
 export type { StrictSchema } from "./strict-schema.ts";
 export type { ReportedUsage } from "./limits/usage.ts";
-export type { ProviderCall, Source } from "./provider/told.ts";
+export type { ProviderCall, Source } from "./provider/answer-parts.ts";
 export type { ProviderTool } from "./tool/provider-tool.ts";
 export { parseMessages } from "./provider/message.ts";
 export type { AssistantMessage, Message, PromptMessage, ToolCall, ToolMessage } from "./provider/message.ts";

@@ -47,8 +47,8 @@ export class RunError extends PromptEvaluationError {
   /**
    * suspended: it waits for `pending` · diverged: what happens now is not what was recorded, see `divergence` · busy: a
    * living process works on the run · fenced: another one has taken it over · state: what a kept call changed cannot be
-   * brought back · redacted: it would go on with text that was hidden · agent: an agent runs its own loop, and cannot be
-   * recorded · journal: it cannot be kept, see `cause`.
+   * brought back · redacted: it would go on with text that was hidden · agent: a turn of an agent was lost, and what its
+   * calls did may stand; the message names them · journal: it cannot be kept, see `cause`.
    */
   readonly reason: RunFault;
   /** The id of the run. */

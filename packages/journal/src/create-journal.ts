@@ -1,5 +1,5 @@
 // A journal over a store. What a run is, and what stands of it, is the runtime's affair.
-import { DefinitionError, JournalError, NotSupportedError, type JournalRun } from "@proviso/core";
+import { DefinitionError, JournalError, type Blobs, type JournalRun } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
@@ -25,6 +25,8 @@ export interface JournalSurroundings {
   readonly properties?: object | undefined;
   /** The file, where resources may be in it too. */
   readonly lent?: LentFile | undefined;
+  /** Where the bytes of files are kept. Left out: nowhere. */
+  readonly blobs?: Blobs | undefined;
   /** Keeps a frame at once; left out: the store's `append` is awaited. */
   readonly appendNow?: AppendNow | undefined;
   /** The runs that stay once they have ended. Left out: all. */
@@ -47,7 +49,7 @@ export function createJournal(store: JournalStore, options: JournalOptions = {})
 export function makeJournal(
   store: JournalStore,
   options: JournalOptions,
-  { processes = unknownProcesses, properties, lent, appendNow, retention }: JournalSurroundings = {},
+  { processes = unknownProcesses, properties, lent, blobs, appendNow, retention }: JournalSurroundings = {},
 ): Journal {
   checkOptionNames("createJournal", options, journalOptionNames);
   const { flushMs = 5, secrets, payloads = false } = options;
@@ -66,6 +68,7 @@ export function makeJournal(
     payloads,
     secrets: hidden,
     lent,
+    blobs,
     hide: secrets === undefined ? (entry) => entry : (entry) => redaction.value(entry),
     open: new Map(),
     ended: () => retained?.ended(),
@@ -111,8 +114,11 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
     },
     replay(id, replay: ReplayOptions = {}) {
       checkOptionNames("replay", replay, { tools: true });
-      if (replay.tools === "run") throw new NotSupportedError('tools: "run"');
-      return made({ id: runId(id), mode: "replay", takeOver: false });
+      const { tools = "recorded" } = replay;
+      if (tools !== "recorded" && tools !== "run") {
+        throw new DefinitionError(`replay: tools must be "recorded" or "run", not ${describeValue(tools)}.`);
+      }
+      return made({ id: runId(id), mode: "replay", takeOver: false, runsTools: tools === "run" });
     },
     fork(id, fork: ForkOptions) {
       checkOptionNames("fork", fork, { at: true, result: true, id: true });

@@ -10,8 +10,8 @@ export interface Journal extends AsyncDisposable {
    */
   run(id?: string, options?: RunOptions): JournalRun;
   /**
-   * Returns the recorded run for an evaluation that checks it: no request is sent, nothing is written, no handler runs, and
-   * the first difference is a RunError "diverged".
+   * Returns the recorded run for an evaluation that checks it: no request is sent, nothing is written, no handler runs unless
+   * `tools` says so, and the first difference is a RunError "diverged".
    */
   replay(id: string, options?: ReplayOptions): JournalRun;
   /** Returns a new run that begins with steps of a recorded one, session state included. */
@@ -82,7 +82,11 @@ export interface RunOptions {
 
 /** How a run is replayed. */
 export interface ReplayOptions {
-  /** "recorded": calls are answered from the record, and no handler runs. Default "recorded"; "run" is not supported yet. */
+  /**
+   * "recorded": calls are answered from the record, and no handler or policy runs. "run": they run again, over a session and
+   * resources of their own, and have to come to what the record has; evaluations inside them are answered from the record, and
+   * so are calls whose arguments were hidden, and an agent's. Default "recorded".
+   */
   readonly tools?: "recorded" | "run" | undefined;
 }
 
@@ -155,7 +159,7 @@ export interface RunDescription extends RunSummary {
 
 /** A step of a run. */
 export type RunStep = {
-  /** The number of the step, from 1. */
+  /** The number of the step, from 1; the calls of an agent have that of its turn. */
   readonly step: number;
   /** The turn of its evaluation, from 1. */
   readonly turn: number;

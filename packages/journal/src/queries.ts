@@ -1,7 +1,7 @@
 // What can be asked of a journal: lists, descriptions, entries.
 import { systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
-import { standingEntries, stepsOf, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
+import { standingEntries, StepCounter, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
 import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
 import type { ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
@@ -67,8 +67,9 @@ export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDes
 }
 
 function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
-  const own = standing[0]?.evaluationId;
+  const [own, counter] = [standing[0]?.evaluationId, new StepCounter()];
   const timeline: RunStep[] = [];
+  let steps = 0;
   const inside = new Map<string, Set<string>>();
   const calls = new Map<string, { turn: number; name: string; input: unknown; at: number; isStarted: boolean }>();
   const effects = new Map<string, EntryOf<"event">>();
@@ -79,7 +80,8 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
     calls.delete(callId);
     effects.delete(callId);
     timeline.push({
-      step: timeline.length + 1,
+      // The calls of an agent belong to the step that its answer ends.
+      step: counter.isInTurn ? steps + 1 : ++steps,
       turn: call?.turn ?? (end !== undefined && "turn" in end ? end.turn : 0),
       at: new Date(entry.at),
       kind: "call",
@@ -92,6 +94,7 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
     });
   };
   for (const [place, entry] of standing.entries()) {
+    const isStep = counter.add(entry) > 0;
     if (entry.evaluationId !== own) {
       const parent = entry.kind === "event" ? entry.event.parent : undefined;
       if (parent !== undefined && parent.evaluationId === own) {
@@ -100,8 +103,7 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
       }
       continue;
     }
-    if (entry.kind === "answered" && stepsOf(entry) === 1)
-      timeline.push(answerStep(entry, standing.slice(place), timeline.length + 1));
+    if (entry.kind === "answered" && isStep) timeline.push(answerStep(entry, standing.slice(place), ++steps));
     if (entry.kind === "started") {
       const call = calls.get(entry.callId);
       if (call !== undefined) call.isStarted = true;

@@ -58,7 +58,7 @@ export async function resolveRun(
   await shared.queue.idle();
   for (;;) {
     const run = await readRun(shared.store, id);
-    const { turn, callId, policy, step } = waitingCall(run, token);
+    const { turn, callId, policy, step, key } = waitingCall(run, token);
     if (!isAtRest(run.entries) || shared.open.has(id)) {
       throw new JournalError(`The run "${id}" is being evaluated: decide when that has ended.`, {
         reason: "busy",
@@ -66,7 +66,8 @@ export async function resolveRun(
       });
     }
     const summary = run.summary();
-    const resolved: EntryContent = { kind: "resolved", turn, callId, policy, step, decision: resolution };
+    const of = { kind: "resolved", turn, callId, policy, step, decision: resolution } as const;
+    const resolved: EntryContent = key === undefined ? of : { ...of, key };
     assertShown(shared, resolved.decision);
     if (await appendAfter(shared, id, { run, summary }, resolved)) return summaryOf(id, summary.saved);
   }

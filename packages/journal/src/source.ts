@@ -1,11 +1,14 @@
 // One run of a journal, as the runtime records it and goes on from it.
-import { DefinitionError, JournalError, systemClock, type ToolReturn } from "@proviso/core";
+import { DefinitionError, JournalError, systemClock, type Blobs, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
+  insideAnswers,
   isAtRest,
   lastingEnd,
+  lostCalls,
   standingEntries,
   suspendedCalls,
+  suspendedEver,
   unknownCalls,
   type JournalEntry,
   type OpenedSource,
@@ -29,6 +32,8 @@ export interface Shared {
   readonly secrets: RunSource["secrets"];
   /** The file, where resources may be in it too. */
   readonly lent: LentFile | undefined;
+  /** Where the bytes of files are kept; undefined: nowhere. */
+  readonly blobs: Blobs | undefined;
   /** Hides what no entry shows. */
   readonly hide: (entry: JournalEntry) => JournalEntry;
   /** The runs that are evaluated here now, by id: what cancels one. */
@@ -45,6 +50,8 @@ export interface SourceOptions {
   readonly takeOver: NonNullable<RunOptions["takeOver"]>;
   /** Whether it goes on where what is asked for is not what was recorded. */
   readonly adopts?: boolean | undefined;
+  /** Whether a replay runs handlers and policies again. */
+  readonly runsTools?: boolean | undefined;
   /** The step that a fork begins with; undefined: it is none. */
   readonly from?:
     | { readonly id: string; readonly at: number; readonly result: ToolReturn<unknown> | undefined }
@@ -60,7 +67,9 @@ class JournalSource implements RunSource {
   readonly mode: RunSource["mode"];
   readonly payloads: boolean;
   readonly adopts: boolean;
+  readonly runsTools: boolean;
   readonly secrets: RunSource["secrets"];
+  readonly blobs: RunSource["blobs"];
   readonly together: RunSource["together"];
   readonly #shared: Shared;
   readonly #options: SourceOptions;
@@ -80,7 +89,9 @@ class JournalSource implements RunSource {
     this.mode = options.mode;
     this.payloads = shared.payloads;
     this.adopts = options.adopts === true;
+    this.runsTools = options.runsTools === true;
     this.secrets = shared.secrets;
+    this.blobs = shared.blobs;
     const { lent } = shared;
     this.together = lent && { file: lent, write: () => this.#writeInside() };
   }
@@ -118,6 +129,7 @@ class JournalSource implements RunSource {
       next: read.length,
       isEnded: true,
       unknown: [],
+      suspended: this.runsTools ? suspendedEver(read.entries) : [],
     };
   }
 
@@ -145,6 +157,8 @@ class JournalSource implements RunSource {
       next: this.#next,
       isEnded: false,
       unknown: unknownCalls(read.entries),
+      inside: insideAnswers(read.entries),
+      lost: lostCalls(read.entries),
       suspended,
     };
   }

@@ -1,6 +1,7 @@
 import { DefinitionError } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
+import { folderBlobs } from "@proviso/node";
 import { lentConnection, type SqliteLender } from "@proviso/node/internal";
 import { resolve } from "node:path";
 import { journalOptionNames, makeJournal } from "./create-journal.ts";
@@ -28,7 +29,8 @@ export interface SqliteJournal extends Journal, SqliteLender {
 
 /**
  * Opens a journal in an SQLite file in WAL mode, for several processes of one machine. The folder is made where there is
- * none; a new file can be read by its owner alone (mode 0600). It needs Node 22.13.
+ * none; a new file can be read by its owner alone (mode 0600). The bytes of files are kept in a folder beside it, `<path>.files`,
+ * where an evaluation has no `Blobs` of its own. It needs Node 22.13.
  * @throws {DefinitionError} for options that cannot be. {JournalError} for a file that is damaged, of a newer version or of
  * something else; it is left alone.
  */
@@ -40,6 +42,14 @@ export function sqliteJournal(path: string, options: SqliteJournalOptions = {}):
   }
   if (retention !== undefined) checkRetention(retention);
   const { store, lent } = openSqliteStore(path, { durability });
-  const properties = { file: resolve(path), [lentConnection]: lent };
-  return makeJournal(store, others, { processes: machineProcesses, properties, lent, retention }) as SqliteJournal;
+  const file = resolve(path);
+  const properties = { file, [lentConnection]: lent };
+  const blobs = folderBlobs(`${file}.files`);
+  return makeJournal(store, others, {
+    processes: machineProcesses,
+    properties,
+    lent,
+    blobs,
+    retention,
+  }) as SqliteJournal;
 }

@@ -2,7 +2,13 @@
 import type { Usage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
-import { pendingOf, type EntryOf, type JournalEntry, type RecordedEvent } from "@proviso/runtime/recording";
+import {
+  pendingOf,
+  StepCounter,
+  type EntryOf,
+  type JournalEntry,
+  type RecordedEvent,
+} from "@proviso/runtime/recording";
 import type { RunState, RunSummary } from "./journal.ts";
 
 /** A summary as it is written. Times are epoch milliseconds. */
@@ -25,6 +31,7 @@ export class Summary {
   /** What they come to so far. */
   readonly saved: { -readonly [K in keyof SavedSummary]: SavedSummary[K] };
   #own: string | undefined;
+  #steps = new StepCounter();
 
   constructor(forkOf?: SavedSummary["forkOf"]) {
     this.saved = {
@@ -46,6 +53,7 @@ export class Summary {
     const fresh = new Summary(forkOf);
     for (const entry of entries) fresh.add(entry);
     this.#own ??= fresh.#own;
+    this.#steps = fresh.#steps;
     Object.assign(this.saved, fresh.saved, {
       attempts,
       startedAt: startedAt === 0 ? fresh.saved.startedAt : startedAt,
@@ -55,6 +63,7 @@ export class Summary {
   add(entry: JournalEntry): void {
     const { saved } = this;
     saved.updatedAt = entry.at;
+    saved.steps += this.#steps.add(entry);
     if (entry.attempt > saved.attempts) saved.attempts = entry.attempt;
     if (entry.kind === "begun") {
       this.#own ??= entry.evaluationId;
@@ -77,16 +86,12 @@ export class Summary {
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     if (entry.kind === "ended") {
       if (saved.state !== "cancelled") saved.state = entry.outcome;
-    } else if (entry.kind === "answered") {
-      if (entry.answer.failure === undefined) saved.steps += 1;
-    } else if (entry.kind === "committed") saved.steps += entry.callIds.length;
-    else if (entry.kind === "event") this.#addEvent(entry.event);
+    } else if (entry.kind === "event") this.#addEvent(entry.event);
   }
 
   #addEvent(event: RecordedEvent): void {
     const { saved } = this;
-    if (event.type === "tool.invoked" && !event.result.success) saved.steps += 1;
-    else if (event.type === "provider.responded") saved.usage = addUsage(saved.usage, event.usage);
+    if (event.type === "provider.responded") saved.usage = addUsage(saved.usage, event.usage);
     else if (event.type === "prompt.executed" || event.type === "prompt.failed") saved.usage = event.usage;
   }
 }

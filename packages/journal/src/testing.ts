@@ -11,7 +11,7 @@ import {
   type Session,
   type SessionEvent,
 } from "@proviso/core";
-import { createSession, modelAdapter } from "@proviso/runtime";
+import { agentAdapter, createSession, modelAdapter, type AgentDriver } from "@proviso/runtime";
 import { recordedBeginning } from "@proviso/runtime/recording";
 
 /** What a recorded run came to, through the code of today. */
@@ -41,7 +41,7 @@ export async function replay<Output>(
   const events: SessionEvent[] = [];
   const session = createSession({ id: begun.session.id });
   session.on("*", (event) => void events.push(event));
-  const adapter = modelAdapter(recordedModel(begun));
+  const adapter = begun.isAgent ? agentAdapter(recordedAgent(begun)) : modelAdapter(recordedModel(begun));
   try {
     const response = await adapter.evaluate(bound, { ...options, run, session });
     return { response, failure: undefined, events, session };
@@ -53,14 +53,18 @@ export async function replay<Output>(
   }
 }
 
+type Beginning = Awaited<ReturnType<typeof recordedBeginning>>;
+
 /** The model that was recorded: it is never asked. */
-function recordedModel({ adapter, model, nativeOutput }: Awaited<ReturnType<typeof recordedBeginning>>): ModelProvider {
-  return {
-    name: adapter,
-    model,
-    capabilities: { tools: true, nativeOutput },
-    generate() {
-      throw new DefinitionError("A replay asks no model.");
-    },
-  };
+function recordedModel({ adapter: name, model, nativeOutput }: Beginning): ModelProvider {
+  return { name, model, capabilities: { tools: true, nativeOutput }, generate: notAsked };
+}
+
+/** The agent that was recorded: it is never asked. */
+function recordedAgent({ adapter: name, model }: Beginning): AgentDriver {
+  return { name, model, drive: notAsked };
+}
+
+function notAsked(): never {
+  throw new DefinitionError("A replay asks neither a model nor an agent.");
 }

@@ -1,17 +1,8 @@
 // A run beside what else an evaluation may have: several models, a shortened history, streams, limits, secrets.
-import {
-  deadlineIn,
-  definePrompt,
-  defineSection,
-  defineTool,
-  Filesystem,
-  provide,
-  RunError,
-  trackBudget,
-} from "@proviso/core";
+import { deadlineIn, definePrompt, defineSection, defineTool, Filesystem, provide, trackBudget } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
-import { agentAdapter, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, it } from "vitest";
@@ -136,18 +127,8 @@ it("RSM-6 recorded usage counts for the evaluation's own budget, and not again f
   expect(tracker.consumed.totalTokens).toBe(spent);
 });
 
-it("RSM-7 an agent, a run inside a call and a cancelled run are refused with what to do", async () => {
+it("RSM-7 a run inside a call and a cancelled run are refused with what to do", async () => {
   const journal = memoryJournal();
-  const agent = agentAdapter({
-    name: "agent",
-    model: "agent-1",
-    async drive() {
-      return { message: { role: "assistant", text: "Hi.", toolCalls: [] }, finishReason: "stop" };
-    },
-  });
-  const refused = await rejection(agent.evaluate("Hello.", { run: journal.run("a") }));
-  expect(refused).toBeInstanceOf(RunError);
-  expect(refused).toMatchObject({ reason: "agent" });
   const inside = prompt((async (
     _input: unknown,
     { evaluate }: { evaluate(text: string, options: object): Promise<unknown> },

@@ -1,89 +1,144 @@
-// A journal keeps references to files. What is inside them is in no entry, and in nothing that lies on the disk.
-import { Blobs, definePrompt, defineTool, provide, toolError, toolOk } from "@proviso/core";
+import { Blobs, definePrompt, defineTool, provide, toolOk, type FileSupport, type StoredFile } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
-import { createSession, memoryBlobs, modelAdapter } from "@proviso/runtime";
-import { recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
-import { readdir, readFile } from "node:fs/promises";
+import { replay } from "@proviso/journal/testing";
+import { memoryBlobs, modelAdapter, openFile } from "@proviso/runtime";
+import { scriptedModel, testImage, type ScriptedStep } from "@proviso/runtime/testing";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { z } from "zod";
-import { folder, listed } from "./support.ts";
+import { listed } from "./support.ts";
 
-const png = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
-function picture(name: string): { readonly file: File; readonly bytes: Uint8Array } {
-  const bytes = crypto.getRandomValues(new Uint8Array(9_000));
-  bytes.set(png);
-  return { file: new File([bytes], name, { type: "image/png" }), bytes };
-}
-const given = picture("given.png");
-const drawn = picture("drawn.png");
-const failed = picture("failed.png");
-
-const draw = defineTool({
-  name: "draw",
-  description: "Draws.",
-  input: z.object({ well: z.boolean() }),
-  execute: ({ well }) => (well ? toolOk(null, { message: "Drawn.", files: [drawn.file] }) : toolError("It is torn.")),
+const folders: string[] = [];
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
 });
-const prompt = definePrompt({
-  key: "look",
-  params: z.object({ photo: z.file() }),
-  sections: [{ key: "task", role: "user", text: "{{photo}}", tools: [draw] }],
-}).bind({ photo: given.file });
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "proviso-files-"));
+  folders.push(folder);
+  return folder;
+}
 
-const echo = Buffer.from(failed.bytes).toString("base64");
-const steps: readonly ScriptedStep[] = [
-  { toolCalls: [{ name: "draw", arguments: { well: true } }] },
-  { toolCalls: [{ name: "draw", arguments: { well: false } }] },
-  // The service sends back what it did not take.
-  { failure: "provider", reason: "bad_request", message: "It cannot be read.", payload: { image: echo } },
+/** A picture of its own for each width. */
+const picture = (width: number): File => testImage({ width, height: 9, name: `${width}.png` });
+const made = picture(77);
+const madeBytes = new Uint8Array(await made.arrayBuffer());
+
+const chart = (done: string[] = []) =>
+  defineTool({
+    name: "chart",
+    description: "Draws a chart.",
+    input: z.object({}),
+    idempotent: true,
+    execute() {
+      done.push("chart");
+      return toolOk("drawn", { files: [picture(33)] });
+    },
+  });
+const see = (done: string[] = []) =>
+  definePrompt({
+    ns: "test",
+    key: "see",
+    params: z.object({ file: z.file() }),
+    sections: [{ key: "task", text: "What is it? {{file}}", role: "user", tools: [chart(done)] }],
+  }).bind({ file: picture(11) });
+
+const files: FileSupport = { types: ["image/*"], from: ["stored"], inToolResults: ["image/*"], inAnswers: ["image/*"] };
+const drawing: ScriptedStep = { toolCalls: [{ name: "chart", arguments: {} }] };
+const generating: ScriptedStep = {
+  text: "Look: ",
+  toolCalls: [{ name: "chart", arguments: {} }],
+  files: [{ at: 6, mediaType: "image/png", name: "made.png", data: madeBytes }],
+} as ScriptedStep;
+const alone: ScriptedStep = {
+  text: "Look: ",
+  files: [{ at: 6, mediaType: "image/png", name: "made.png", data: madeBytes }],
+};
+const cut: ScriptedStep = { failure: "throttle", kind: "network", message: "The line is cut." };
+const adapterOf = (steps: readonly ScriptedStep[]) =>
+  modelAdapter(scriptedModel(steps, { capabilities: { files } }), { throttle: { maxAttempts: 1 } });
+
+const widthsOf = (found: readonly unknown[] | undefined): unknown =>
+  (found as readonly StoredFile[] | undefined)?.map(({ width }) => width);
+
+const journals: readonly [string, (folder: string) => Journal][] = [
+  ["an SQLite file", (folder) => sqliteJournal(join(folder, "runs.sqlite"))],
+  ["a folder", (folder) => folderJournal(join(folder, "runs"))],
 ];
 
-const journals: Readonly<Record<string, (path: string) => Journal>> = {
-  memory: () => memoryJournal(),
-  "an SQLite file": (path) => sqliteJournal(join(path, "runs.db")),
-  "a folder": (path) => folderJournal(join(path, "runs")),
-};
+it.each(journals)(
+  "JRN-6 RSM-2 files of a run in %s are there when it goes on, and no entry has bytes",
+  async (_, open) => {
+    const folder = await newFolder();
+    const first = open(folder);
+    const failing = adapterOf([drawing, generating, cut]).evaluate(see(), { run: first.run("r") });
+    await expect(failing).rejects.toThrow("The line is cut.");
+    const text = JSON.stringify(await listed(first.entries("r")));
+    const base64 = Buffer.from(madeBytes).toString("base64");
+    expect(text).toContain('"name":"made.png"');
+    expect(text).not.toContain(base64.slice(20, 84));
+    await first.close();
 
-test.each(Object.entries(journals))(
-  "FILE-1 JRN-6 64 bytes from inside a file are in no entry of %s",
-  async (_, make) => {
-    const path = await folder();
-    const journal = make(path);
-    const session = createSession();
-    const events = recordEvents(session);
-    const adapter = modelAdapter(
-      scriptedModel(steps, { capabilities: { files: { types: ["image/*"], from: ["stored"] } } }),
-    );
-    const resources = [provide(Blobs, memoryBlobs())];
-    const error: unknown = await adapter
-      .evaluate(prompt, { session, resources, run: journal.run("r") })
-      .catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: "provider" });
-    const entries = await listed(journal.entries("r"));
-    await (journal as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.();
-    const files = (await readdir(path, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-    const onDisk = await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name))));
-    const shown = [entries, events, session, error, (error as Error).cause]
-      .map((each) => JSON.stringify(each))
-      .join("\n");
-    expect(shown).toContain("given.png");
-    expect(shown).toContain("drawn.png");
-    if (files.length > 0) expect(Buffer.concat(onDisk).includes("given.png")).toBe(true);
-    for (const { bytes } of [given, drawn, failed]) {
-      const inside = Buffer.from(bytes.subarray(4_500, 4_566));
-      expect(onDisk.some((content) => content.includes(inside.subarray(0, 64)))).toBe(false);
-      for (const form of [
-        inside.toString("base64").slice(4, 80),
-        inside.toString("base64url").slice(4, 80),
-        inside.toString("hex").slice(0, 128),
-        [...inside.subarray(0, 64)].join(","),
-        JSON.stringify(inside.toString("latin1")).slice(1, -1),
-      ]) {
-        expect(shown).not.toContain(form);
-        expect(onDisk.some((content) => content.includes(form))).toBe(false);
-      }
+    const done: string[] = [];
+    const second = open(folder);
+    const model = scriptedModel([{ text: "Two charts." }], { capabilities: { files } });
+    const response = await modelAdapter(model).evaluate(see(done), { run: second.run("r") });
+    expect([response.text, done, widthsOf(response.files)]).toEqual(["Two charts.", [], [77]]);
+    // The request has the bytes of all of them.
+    const [request] = model.requests;
+    const sent =
+      request?.messages.flatMap((message) => message.files ?? []).map(({ file }) => file as StoredFile) ?? [];
+    expect(widthsOf(sent)).toEqual([11, 33, 77, 33]);
+    expect(sent.map((file) => request?.bytesOf?.(file).length)).toEqual(sent.map(({ bytes }) => bytes));
+
+    const again: string[] = [];
+    for (const tools of ["recorded", "run"] as const) {
+      const replayed = await replay(see(again), second.replay("r", { tools }));
+      expect([replayed.response?.text, widthsOf(replayed.response?.files)]).toEqual(["Two charts.", [77]]);
     }
+    expect(again).toEqual(["chart", "chart"]);
+    const forked = adapterOf([{ text: "Forked." }]).evaluate(see(), { run: second.fork("r", { at: 3, id: "fork" }) });
+    expect(widthsOf((await forked).files)).toEqual([77]);
+    await second.close();
   },
 );
+
+it("JRN-6 Blobs of the evaluation come before the journal's, and a journal without a folder keeps no bytes", async () => {
+  const folder = await newFolder();
+  const blobs = memoryBlobs();
+  const journal = sqliteJournal(join(folder, "runs.sqlite"));
+  const response = await adapterOf([alone]).evaluate(see(), {
+    run: journal.run("r"),
+    resources: [provide(Blobs, blobs)],
+  });
+  const [file] = response.files ?? [];
+  if (file?.kind !== "stored") throw new Error("The model made a file.");
+  expect(await blobs.get(file.hash)).toEqual(madeBytes);
+  expect(await openFile(file, blobs)).toBeInstanceOf(File);
+  await journal.close();
+
+  const inMemory = memoryJournal();
+  const only = await adapterOf([alone]).evaluate(see(), {
+    run: inMemory.run("r"),
+  });
+  expect(widthsOf(only.files)).toEqual([77]);
+  // A replay sends nothing, so it needs no bytes.
+  expect(widthsOf((await replay(see(), inMemory.replay("r"))).response?.files)).toEqual([77]);
+});
+
+it("RPL-4 another picture than the recorded one is named", async () => {
+  const journal = memoryJournal();
+  await adapterOf([{ text: "A grey one." }]).evaluate(see(), { run: journal.run("r") });
+  const other = definePrompt({
+    ns: "test",
+    key: "see",
+    params: z.object({ file: z.file() }),
+    sections: [{ key: "task", text: "What is it? {{file}}", role: "user", tools: [chart()] }],
+  }).bind({ file: testImage({ width: 12, height: 9, name: "11.png" }) });
+  await expect(replay(other, journal.replay("r"))).rejects.toMatchObject({
+    reason: "diverged",
+    divergence: { step: 0 },
+  });
+});

@@ -1,6 +1,7 @@
 import { sqliteJournal } from "@proviso/journal/node";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,14 +11,18 @@ import { folder } from "./support.ts";
 
 vi.setConfig({ testTimeout: 300_000 });
 
-const program = [...fromSources, join(import.meta.dirname, "processes", "runner.ts")];
+const program = (name: string): string[] => [...fromSources, join(import.meta.dirname, "processes", `${name}.ts`)];
 
 /** Whether the rows are in a file of their own, or in the journal's. */
 type Place = "apart" | "together";
 
-/** Runs the program, and kills it after that many milliseconds of work; returns what it wrote. */
-async function run(path: string, place: Place, killedAfterMs: number | undefined): Promise<string> {
-  const child = spawn(process.execPath, [...program, path, "12", place], { stdio: ["ignore", "pipe", "inherit"] });
+/** Runs the program that writes rows, and kills it after that many milliseconds of work; returns what it wrote. */
+function run(path: string, place: Place, killedAfterMs: number | undefined): Promise<string> {
+  return ran([...program("runner"), path, "12", place], killedAfterMs);
+}
+
+async function ran(command: readonly string[], killedAfterMs: number | undefined): Promise<string> {
+  const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   let wrote = "";
   const begun = Promise.withResolvers<void>();
@@ -72,4 +77,17 @@ test("EFF-7 where rows and record are in one file, each call is done exactly onc
   const { rows, failed } = await killedAgainAndAgain(await folder(), "together");
   expect(rows).toEqual(Array.from({ length: 12 }, (_, n) => n));
   expect(failed).toBe(0);
+});
+
+test("RSM-9 kills inside evaluations inside a call repeat at most one request each", async () => {
+  const path = await folder();
+  const parts = 31;
+  const command = [...program("inside-runner"), path, String(parts)];
+  const inside = Number(process.env["KILLS"] ?? 12);
+  for (let kill = 0; kill < inside; kill++) await ran(command, 5 + ((kill * 37) % 60));
+  expect(await ran(command, undefined)).toContain('{"text":"all done"}');
+  const asked = readFileSync(join(path, "requests"), "utf8").trim().split("\n");
+  const needed = new Set(asked);
+  expect(needed.size).toBe(2 + parts * 4);
+  expect(asked.length - needed.size).toBeLessThanOrEqual(inside);
 });

@@ -8,6 +8,7 @@ import {
   isEvaluationFailure,
   type Message,
   type StreamEvent,
+  type ToolPolicy,
 } from "@proviso/core";
 import { createJournal, memoryJournal, type Journal, type JournalEntry } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
@@ -131,6 +132,12 @@ function modelOf({ turns }: RandomRun) {
   return scriptedModel(Array.from({ length: 60 }, () => answer));
 }
 
+function policiesOf({ deniesWrites }: RandomRun): readonly ToolPolicy[] {
+  const check: ToolPolicy["check"] = ({ input }) =>
+    JSON.stringify(input).includes("1") ? { allowed: false, reason: "Not one." } : { allowed: true };
+  return deniesWrites ? [{ name: "no", check }] : [];
+}
+
 async function evaluated(random: RandomRun, journal: Journal, seed: number, takeOver = false) {
   const done: string[] = [];
   const session = takeOver ? undefined : createSession({ id: "s1" });
@@ -139,22 +146,12 @@ async function evaluated(random: RandomRun, journal: Journal, seed: number, take
   let now = 1_000 * seed;
   const clock = { now: () => (now += 1), sleep: async (ms: number) => void (now += ms) };
   const adapter = modelAdapter(modelOf(random), { clock, random: chance, newId });
-  const policies = random.deniesWrites
-    ? [
-        {
-          name: "no",
-          check: ({ input }: { readonly input: unknown }) =>
-            JSON.stringify(input).includes("1")
-              ? { allowed: false as const, reason: "Not one." }
-              : { allowed: true as const },
-        },
-      ]
-    : [];
+  const policies = policiesOf(random);
   const options = {
     ...(session === undefined ? {} : { session }),
     run: journal.run("r", { takeOver }),
     maxTurns: random.maxTurns,
-    policies: policies as never,
+    policies,
     ...(random.budget === undefined || takeOver ? {} : { budget: { maxTotalTokens: random.budget } }),
   };
   const streamed: StreamEvent[] = [];
@@ -168,7 +165,7 @@ async function evaluated(random: RandomRun, journal: Journal, seed: number, take
   return { session, events, outcome, done, streamed };
 }
 
-it("RPL-1 RPL-7 RSM-2 whatever happens, a replay is the same, and a run that ended anywhere goes on", async () => {
+it("RPL-1 RPL-3 RPL-7 RSM-2 whatever happens, a replay is the same, with its handlers too, and a run that ended anywhere goes on", async () => {
   await fc.assert(
     fc.asyncProperty(run, fc.integer({ min: 1, max: 1_000 }), async (random, seed) => {
       const journal = memoryJournal();
@@ -188,6 +185,15 @@ it("RPL-1 RPL-7 RSM-2 whatever happens, a replay is the same, and a run that end
         ]);
       } else expect(replayed.response?.text).toBe(first.outcome.text);
 
+      const ran: string[] = [];
+      const again = await replay(promptOf(random, ran), journal.replay("r", { tools: "run" }), {
+        policies: policiesOf(random),
+      });
+      expect(again.events).toEqual(replayed.events);
+      expect(JSON.stringify(again.session)).toBe(JSON.stringify(first.session));
+      expect(again.failure?.message).toBe(replayed.failure?.message);
+      expect(ran).toEqual(first.done);
+
       const entries = await listed(journal.entries("r"));
       const cut = 1 + (seed % entries.length);
       const store = await cutStore(entries, cut);
@@ -204,9 +210,12 @@ it("RPL-1 RPL-7 RSM-2 whatever happens, a replay is the same, and a run that end
         ),
       );
       for (const { id, entry } of kept) expect(resumed.done).not.toContain(keys.get(`${entry.turn} ${id}`));
-      const again = await replay(promptOf(random, []), createJournal(store).replay("r"));
-      if (resumed.outcome instanceof Error) expect(again.failure?.message).toBe(resumed.outcome.message);
-      else expect(again.response?.text).toBe(resumed.outcome.text);
+      for (const tools of ["recorded", "run"] as const) {
+        const policies = policiesOf(random);
+        const last = await replay(promptOf(random, []), createJournal(store).replay("r", { tools }), { policies });
+        if (resumed.outcome instanceof Error) expect(last.failure?.message).toBe(resumed.outcome.message);
+        else expect(last.response?.text).toBe(resumed.outcome.text);
+      }
     }),
     { numRuns: Number(process.env["RUNS"] ?? 150), seed: Number(process.env["SEED"] ?? 7) },
   );

@@ -1,8 +1,9 @@
 import { allow, definePolicy, definePrompt, defineTool, Filesystem, provide, suspend } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
-import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { listed } from "./support.ts";
@@ -38,7 +39,7 @@ describe.each(["adapter", "journal"])("a secret of the %s", (owner) => {
     toolCalls: [{ name: "pay", arguments: { to } }],
   });
 
-  it("JRN-6 a call whose arguments were hidden is not run with what stands in their place", async () => {
+  it("JRN-6 RSM-11 a call whose arguments were hidden is not run with what stands in their place", async () => {
     const done: string[] = [];
     const journal = journalWith();
     const waits = await thrown(adapterWith(payTo(secret)).evaluate(paying(done), { run: journal.run("r") }));
@@ -100,4 +101,45 @@ it("JRN-6 a decision whose input shows a secret of the journal is refused: the h
   const { token } = (error as { pending: { token: string } }).pending;
   await expect(journal.resolve(token, allow({ to: secret }))).rejects.toMatchObject({ code: "definition" });
   expect((await journal.resolve(token, allow({ to: "Grace" }))).state).toBe("open");
+});
+
+it("JRN-6 RPL-8 an answer with secrets in it is streamed while it comes, and replays piece by piece without them", async () => {
+  const spelled = `I say ${secret}, hunter2- and ${secret.slice(0, 9)}`;
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 8, maxLength: 40 }), async (sizes) => {
+      let at = 0;
+      const pieces = sizes.map((size) => spelled.slice(at, (at += size))).filter((text) => text !== "");
+      pieces.push(spelled.slice(at));
+      const text = pieces.join("");
+      const journal = memoryJournal();
+      const adapter = modelAdapter(
+        {
+          name: "spelling",
+          model: "spelling-1",
+          capabilities: { tools: false, nativeOutput: false },
+          async generate({ onDelta }) {
+            for (const piece of pieces) {
+              onDelta?.({ kind: "reasoning", text: piece });
+              onDelta?.({ kind: "text", text: piece });
+              await Promise.resolve();
+            }
+            const message = { role: "assistant", text, reasoning: text, toolCalls: [] } as const;
+            return { message, finishReason: "stop", usage: { inputTokens: 1, outputTokens: 1 } };
+          },
+        },
+        { secrets: [secret] },
+      );
+      const told = async (run: ReturnType<Journal["run"]>): Promise<string[]> => {
+        const stream = adapter.stream("Spell it.", { run, session: createSession({ id: "s" }) });
+        const events: string[] = [];
+        for await (const event of stream) events.push(JSON.stringify(event));
+        return events;
+      };
+      const live = await told(journal.run("r"));
+      expect(live.filter((event) => event.includes('"text.delta"')).length).toBeGreaterThan(1);
+      expect(await told(journal.replay("r"))).toEqual(live);
+      expect(JSON.stringify([live, await listed(journal.entries("r"))])).not.toContain(secret);
+    }),
+    { numRuns: 60 },
+  );
 });

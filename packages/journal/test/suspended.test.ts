@@ -306,7 +306,7 @@ describe("a run that waits for a decision", () => {
     await expect(journal.resolve(pending.token, allow())).rejects.toMatchObject({ reason: "token" });
   });
 
-  it("SUS-4 without a run, and inside a call, the call is denied", async () => {
+  it("SUS-4 without a run, and inside a call that may not be run again, the call is denied", async () => {
     const done: string[] = [];
     const { toolResults } = await modelAdapter(scriptedModel([turn, end])).evaluate(desk(done));
     expect(toolResults[1]?.result).toEqual({
@@ -324,7 +324,8 @@ describe("a run that waits for a decision", () => {
     const response = await modelAdapter(
       scriptedModel([{ toolCalls: [{ id: "o", name: "outer", arguments: {} }] }, turn, end, end]),
     ).evaluate(around.bind(), { run: memoryJournal().run("r") });
-    expect(JSON.stringify(response.toolResults)).toContain("a call inside of another one cannot wait");
+    const denied = "Not run: this has to be decided first, and there is no run to wait in: Refund 9000 cents for A1?";
+    expect(response.toolResults[0]?.result).toMatchObject({ value: [{}, { success: false, message: denied }, {}] });
   });
 
   it("SUS-5 a deadline does not wait: the one given when the run goes on counts", async () => {

@@ -1,9 +1,10 @@
-import type { ProviderAdapter, ThrottlePolicy, ToolChoice } from "@proviso/core";
+import { DefinitionError, type ProviderAdapter, type ThrottlePolicy, type ToolChoice } from "@proviso/core";
 import type { OptionNames } from "@proviso/core/provider";
-import { messageOf } from "@proviso/core/internal";
+import { describeValue, messageOf } from "@proviso/core/internal";
 import { resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { checkPricing, type TokenPrices } from "./prices.ts";
+import type { RunJournal } from "./recording/run-journal.ts";
 import { throttlePolicy } from "./request/policy.ts";
 
 /** The last part of every adapter's options. */
@@ -17,6 +18,12 @@ export interface AdapterOptions extends Environment {
    * that is installed. A cost that the provider reports itself counts before both.
    */
   readonly pricing?: TokenPrices | undefined;
+  /**
+   * Keeps each evaluation that is given no `run` as a run of its own; `response.run` has its id, and so has a RunError.
+   * What a tool call evaluates by its context is part of the run around it. Of several adapters, as in `fallback`, the first
+   * one's counts. Default: only what is given a `run` is kept.
+   */
+  readonly journal?: RunJournal | undefined;
 }
 
 /**
@@ -28,6 +35,15 @@ export function checkAdapterOptions(options: AdapterOptions): void {
   throttlePolicy(options.throttle);
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
+  checkJournal(options.journal);
+}
+
+/** @throws {DefinitionError} for what makes no runs. */
+export function checkJournal(journal: unknown): void {
+  if (journal === undefined || typeof (journal as RunJournal | null)?.run === "function") return;
+  throw new DefinitionError(
+    `The option journal must be a journal of "@proviso/journal", not ${describeValue(journal)}.`,
+  );
 }
 
 /** What `checkOptions` answers with. */
@@ -60,6 +76,7 @@ export const adapterOptionNames = {
   throttle: true,
   toolChoice: true,
   pricing: true,
+  journal: true,
   clock: true,
   random: true,
   newId: true,
@@ -70,6 +87,6 @@ export const adapterOptionNames = {
 
 /** What of an adapter's options is every adapter's. */
 export function adapterOptionsOf(options: AdapterOptions): AdapterOptions {
-  const { throttle, toolChoice, pricing, clock, random, newId, logger, observers, secrets } = options;
-  return { throttle, toolChoice, pricing, clock, random, newId, logger, observers, secrets };
+  const { throttle, toolChoice, pricing, journal, clock, random, newId, logger, observers, secrets } = options;
+  return { throttle, toolChoice, pricing, journal, clock, random, newId, logger, observers, secrets };
 }

@@ -17,6 +17,8 @@ export interface AgentSpending extends Pick<Work, "wanted" | "inputTokens"> {
   /** An estimate of the tokens of the agent's text and calls so far. */
   produced(): number;
   says(text: string): void;
+  /** A record says what was produced so far. */
+  hasProduced(tokens: number): void;
   calls(message: AssistantMessage): void;
   /** The turn begins. */
   begins(granted: Granted): void;
@@ -53,6 +55,7 @@ export function agentSpending(run: Run): AgentSpending {
     inputTokens,
     produced,
     says: (text) => void (uncounted += text),
+    hasProduced: (tokens) => void ([counted, uncounted] = [tokens, ""]),
     calls: (message) => void (counted += answerTokensOf(message)),
     begins: (grant) => void (granted = grant),
     pause() {

@@ -148,6 +148,13 @@ function acceptAnswer(run: Run, { response, usage, stop }: Answered, durationMs:
   return stop ?? run.limits.stopped("response");
 }
 
+/** The answer of a call as the agent reads it. */
+async function shownAnswer(driver: AgentDriver, run: Run, answer: ToolMessage): Promise<ToolMessage> {
+  const prepared = answer.files === undefined ? undefined : await run.files?.prepare({ messages: [answer] }, driver);
+  const shown = prepared === undefined || isFailure(prepared) ? answer : (prepared.messages[0] as ToolMessage);
+  return wellFormedMessage(shown);
+}
+
 interface AgentWork extends Work {
   /** No call begins after this; waits for those that have begun, and returns what one of them failed with. */
   end(): Promise<Failure | undefined>;
@@ -164,6 +171,8 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
 
   const execute = async (call: ToolCall): Promise<ToolMessage> => {
     if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
+    run.tape?.called(run, call, spending.produced());
+    run.callsBefore += run.calls.length;
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
     spending.calls(message);
     spending.pause();
@@ -174,17 +183,22 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
       stop(met);
       controller.abort();
     }
-    const [answer] = outcome.answers as readonly [ToolMessage];
-    const prepared = answer.files === undefined ? undefined : await run.files?.prepare({ messages: [answer] }, driver);
-    const shown = prepared === undefined || isFailure(prepared) ? answer : (prepared.messages[0] as ToolMessage);
-    return wellFormedMessage(shown);
+    return shownAnswer(driver, run, outcome.answers[0] as ToolMessage);
   };
   const executeToolCall = (call: ToolCall): Promise<ToolMessage> => {
     const answer = queue.then(() => execute(call));
     queue = answer.catch(() => {});
     return answer;
   };
+  const idle = async (): Promise<void> => {
+    isOver = true;
+    await queue;
+  };
+  run.calls = [];
+  run.callsBefore = 0;
+  const { produced, hasProduced } = spending;
   return {
+    turn: { execute: executeToolCall, idle, isStopped: () => met !== undefined, produced, hasProduced },
     wanted: spending.wanted,
     messages: request.messages,
     inputTokens: spending.inputTokens,
@@ -197,12 +211,11 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
       return driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say));
     },
     stopped,
-    produced: spending.produced,
+    produced,
     async end() {
-      isOver = true;
       stopListening();
       controller.abort();
-      await queue;
+      await idle();
       return met;
     },
   };

@@ -3,6 +3,7 @@ import { isThenable } from "@proviso/core/internal";
 import { missingParts } from "./completion.ts";
 import { failure, isFailure, type Failure } from "./failures.ts";
 import { parseOutput, repairRequest } from "./output/parse.ts";
+import type { RunJournal } from "./recording/run-journal.ts";
 import { refusedSetting } from "./request/settings.ts";
 import type { Answer } from "./response.ts";
 import type { Run, Setup } from "./run.ts";
@@ -18,6 +19,8 @@ export interface DrivenSetup extends Setup {
   readonly drive: Drive;
   /** undefined: an evaluation that failed has failed. */
   readonly beginAgain: BeginAgain | undefined;
+  /** Keeps its evaluations that are given no run; undefined: nothing does. */
+  readonly journal: RunJournal | undefined;
 }
 
 /** The final answer, parsed and complete, or why there is none. */

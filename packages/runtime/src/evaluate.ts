@@ -9,10 +9,10 @@ import {
   type ProviderAdapter,
 } from "@proviso/core";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
-import { describeValue, messageOf, textPrompt, toJsonValue, type EvaluationPhase } from "@proviso/core/internal";
+import { describeValue, messageOf, toJsonValue, type EvaluationPhase } from "@proviso/core/internal";
 import { rememberInternals } from "./nested/adapter-internals.ts";
-import { adapterOptionNames, type AdapterOptions } from "./adapter-options.ts";
-import { driveAgent, type AgentDriver } from "./agent.ts";
+import { adapterOptionNames, checkJournal, type AdapterOptions } from "./adapter-options.ts";
+import type { AgentDriver } from "./agent.ts";
 import { answerOf, type Drive, type DrivenSetup } from "./answering.ts";
 import { rememberHistory } from "./continued.ts";
 import { resolveEnvironment } from "./environment.ts";
@@ -35,14 +35,14 @@ import { askedOf, type Chain } from "./request/chain.ts";
 import { elapsedMs } from "./elapsed.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
 import type { EvaluationOutcome } from "./recording/contract.ts";
-import { openerIn, type OpenTape } from "./recording/run-value.ts";
+import { openerIn, withRun, type OpenTape } from "./recording/run-value.ts";
 import { outputLimits } from "./request/output-limits.ts";
 import { announceRendering } from "./observing/rendered.ts";
 import type * as ObserveEvaluation from "./observing/observe-evaluation.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
 import { responseOf, type Answer } from "./response.ts";
 import type { Nesting, Run, Setup } from "./run.ts";
-import { startRun } from "./start-run.ts";
+import { promptOf, startRun } from "./start-run.ts";
 import { startStream } from "./streaming/stream.ts";
 import { hidingBoth, type Surroundings } from "./nested/inherit.ts";
 import { throttlePolicy } from "./request/policy.ts";
@@ -105,7 +105,8 @@ export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}):
   checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
   const { reportsCost = false } = driver;
   const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost, isModel: false };
-  return makeAdapter(setup, (run) => driveAgent(driver, run), options);
+  // What drives an agent is loaded with the first evaluation that asks one.
+  return makeAdapter(setup, async (run) => (await import("./agent.ts")).driveAgent(driver, run), options);
 }
 
 type Fields = Readonly<Record<string, "string" | "function" | "object">>;
@@ -133,6 +134,7 @@ function makeAdapter(
 ): ProviderAdapter {
   checkToolChoice(options.toolChoice);
   checkPricing(options.pricing);
+  checkJournal(options.journal);
   const { provider } = of;
   const { name, model, maxOutputTokens, contextWindow } = provider;
   const prices = chain?.prices ?? pricesOf({ pricing: options.pricing, model, provider: name });
@@ -154,6 +156,7 @@ function makeAdapter(
     pace,
     isChain: chain !== undefined,
     beginAgain: chain?.beginAgain,
+    journal: options.journal,
     outputLimits: outputLimits(),
   };
   rememberInternals(adapter, {
@@ -214,11 +217,13 @@ let observing: typeof ObserveEvaluation | undefined;
 async function evaluateHere<Output>(
   setup: DrivenSetup,
   prompt: Prompt<Output>,
-  options: EvaluateOptions,
+  given: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
   const { nesting, tape } = around;
-  const open = nesting === undefined && tape === undefined ? openerIn(options) : undefined;
+  const isOwn = nesting === undefined && tape === undefined;
+  const options = isOwn ? withRun(given, setup.journal) : given;
+  const open = isOwn ? openerIn(options) : undefined;
   if (open !== undefined) return evaluateRecorded(open, setup, prompt, options, around);
   const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) {
@@ -241,6 +246,7 @@ async function evaluateRecorded<Output>(
   ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
   const tape = await open(setup, prompt, options, around.evaluationId);
+  tape.runAgain((own) => evaluateHere(own.setup(setup), prompt, own.options(options), { tape: own }));
   return evaluateHere(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
 }
 
@@ -265,12 +271,6 @@ async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcom
     if (fault !== undefined) return fault;
     return { error: unforeseenFailure(run, internalFailure(cause, phase)) };
   }
-}
-
-/** The answer to a text is text: that is its Output. A blank one is left for the evaluation to refuse. */
-function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
-  const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
-  return prompt as Prompt<Output>;
 }
 
 function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {

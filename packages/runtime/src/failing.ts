@@ -125,7 +125,7 @@ export function unforeseenFailure(run: Run, why: Failure): EvaluationFailure {
 
 /** What a run cannot go on after counts more than what its evaluation came to; undefined: there is nothing of the kind. */
 export function recordFault(run: Run): { readonly error: EvaluationFailure } | undefined {
-  const error = run.isInside ? undefined : run.tape?.error(run);
+  const error = run.tape?.error(run);
   if (error === undefined) return undefined;
   run.log("error", errorFields(error), "prompt.error");
   return { error };

@@ -27,6 +27,7 @@ export { readConversation, withConversation } from "./conversations/with-convers
 export type { ConversationOptions, ReadConversation } from "./conversations/with-conversation.ts";
 export { checkOptions } from "./adapter-options.ts";
 export type { AdapterOptions, OptionsCheck } from "./adapter-options.ts";
+export type { RunJournal } from "./recording/run-journal.ts";
 export type { TokenPrices } from "./prices.ts";
 export { memoryFilesystem } from "./resources/memory-filesystem.ts";
 export { memoryOverrides } from "./overrides.ts";

@@ -102,6 +102,7 @@ function learnFrom(run: Run, request: ModelRequest, { response, usage, messages 
 /** An answer that is no answer; its payload goes with the error. */
 export function answerFault(answer: ModelResponse): Failure | undefined {
   const { message, finishReason, refusal, parsed, payload, generated } = answer;
+  const isFile = generated !== undefined || message.files !== undefined;
   if (refusal !== undefined) return providerFailure("refusal", `The model refused: ${refusal}`, { payload });
   if (finishReason === "content-filter") {
     return providerFailure("content_filter", "The provider's content filter withheld the answer.", { payload });
@@ -109,7 +110,6 @@ export function answerFault(answer: ModelResponse): Failure | undefined {
   if (finishReason === "length") {
     return providerFailure("truncated", "The answer was cut short by its token limit.", { payload });
   }
-  const empty =
-    message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined && generated === undefined;
+  const empty = message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined && !isFile;
   return empty ? providerFailure("invalid_response", "The model's answer is empty.", { payload }) : undefined;
 }

@@ -19,7 +19,8 @@ import type {
   Usage,
 } from "@proviso/core";
 import type { ModelCapabilities } from "@proviso/core/provider";
-import { addUsage, countUsage, messageOf, noUsage, type RestoreFault } from "@proviso/core/internal";
+import { addUsage, countUsage, noUsage, type RestoreFault } from "@proviso/core/internal";
+import { closeRun } from "./closing.ts";
 import type { RunFiles } from "./content/contract.ts";
 import type { Fitting } from "./context/contract.ts";
 import type { Conversation } from "./conversation.ts";
@@ -31,7 +32,7 @@ import type { Observing } from "./observing/contract.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/asking.ts";
 import type { SessionCore } from "./session/session-core.ts";
-import { noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import type { Enclosing } from "./transactions/enclosing.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
@@ -117,6 +118,8 @@ export interface Run extends Emitter, Showing {
   enclosing: Enclosing;
   /** The transaction of the whole attempt, where the evaluation may begin again; undefined: it may not. */
   attempt: Transaction | undefined;
+  /** Commits that transaction: the evaluation does not begin again any more. */
+  endAttempt: (() => Promise<void>) | undefined;
   /** What chains of adapters keep of it, by chain; undefined: it has asked none. */
   chains: Map<object, unknown> | undefined;
   /** Rollbacks and commits that failed: the evaluation cannot end well. */
@@ -129,8 +132,10 @@ export interface Run extends Emitter, Showing {
   readonly tape: Tape<Run> | undefined;
   /** Whether it is inside a call of a recorded evaluation: that is answered as a whole. */
   readonly isInside: boolean;
-  /** The calls of the turn, in the model's order. */
+  /** The calls of the turn, in the model's order; of an agent, the one that runs. */
   calls: readonly ToolCall[];
+  /** How many calls of the turn an agent made before these; 0 for a model. */
+  callsBefore: number;
   /** undefined: the provider's own default. */
   toolChoice: ToolChoice | undefined;
   /** The number of the turn, from 1; 0 before the first request. */
@@ -196,8 +201,10 @@ type Own =
       | "faults"
       | "endings"
       | "attempt"
+      | "endAttempt"
       | "chains"
       | "calls"
+      | "callsBefore"
     >
   | keyof Pick<Run, "emit" | "publish" | "announce" | "announced" | "observing" | "spend" | "withinGrace" | "close">;
 
@@ -235,10 +242,12 @@ export function newRun(
     faults: [],
     endings: undefined,
     attempt: undefined,
+    endAttempt: undefined,
     announced: undefined,
     observing: undefined,
     chains: undefined,
     calls: nothing,
+    callsBefore: 0,
     emit,
     publish,
     announce,
@@ -268,33 +277,4 @@ function costOf({ prices, world: { clock } }: Run, usage: Usage): number | undef
   const current = prices.current();
   const costUsd = current?.known === true ? current.priceOf(usage, clock.now()) : NaN;
   return Number.isFinite(costUsd) ? costUsd : undefined;
-}
-
-/**
- * What goes on behind the evaluation's end, a rollback for example, needs the resources until it is done. undefined:
- * nothing had to be waited for. Never throws, and never rejects.
- */
-function closeRun(run: Run, behind: ReadonlySet<Promise<unknown>>): Promise<void> | undefined {
-  const { nesting, resources, limits } = run;
-  let closing: Promise<void> | undefined;
-  // What its calls have begun may outlive it by far, and keeps it.
-  run.enclosing = noEnclosing;
-  // Resources may have to be restored with the call around, which closes them when it has ended.
-  const failed = (error: unknown): void => run.log("error", { error: messageOf(error) }, "resource.close.failed");
-  try {
-    const around = nesting?.transaction;
-    if (around !== undefined && !around.ended) around.closings.push(() => resources.close());
-    else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
-    const endings = run.endings?.map((end) => end().catch(failed));
-    if (endings !== undefined) closing = Promise.all([closing, ...endings]).then(() => {});
-    if (closing !== undefined)
-      return run
-        .withinGrace(closing, failed)
-        .catch(failed)
-        .then(() => limits.close());
-  } catch (error) {
-    failed(error);
-  }
-  limits.close();
-  return undefined;
 }

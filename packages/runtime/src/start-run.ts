@@ -6,7 +6,7 @@ import {
   type RenderedPrompt,
   type ToolChoice,
 } from "@proviso/core";
-import { isThenable, openedSections } from "@proviso/core/internal";
+import { isThenable, openedSections, textPrompt } from "@proviso/core/internal";
 import { holdsFiles, openFiles } from "./content/files-of.ts";
 import type { RunFitting } from "./context/fitting.ts";
 import { conversationOf } from "./continued.ts";
@@ -250,4 +250,10 @@ function checkedToolChoice(
     throw new DefinitionError(`toolChoice names "${choice.tool}", which is no tool of this prompt.`);
   }
   return choice;
+}
+
+/** The answer to a text is text: that is its Output. A blank one is left for the evaluation to refuse. */
+export function promptOf<Output>(given: Prompt<Output> | string): Prompt<Output> {
+  const prompt: unknown = typeof given === "string" && given.trim() !== "" ? textPrompt(given) : given;
+  return prompt as Prompt<Output>;
 }

@@ -70,6 +70,7 @@ describeAdapter("a model in process that takes no tools", {
     "LOOP-6 usage is summed",
     "LOOP-7 tools are sent",
     "LOOP-9 with tools",
+    "JRN-13 RPL-1 with the option journal, with tools",
     "OUT-6 the schema",
     "PRM-9",
     "PRO-1 the same events, messages and state as in process, with tools",

@@ -13,7 +13,13 @@ import {
 import { expect } from "vitest";
 import { createSession } from "@proviso/runtime";
 import { recordEvents } from "@proviso/runtime/testing";
-import type { ConformanceOptions, ConformanceRequest, ConformanceScript, Connection } from "./script.ts";
+import type {
+  ConformanceOptions,
+  ConformanceRequest,
+  ConformanceScript,
+  ConformanceSettings,
+  Connection,
+} from "./script.ts";
 
 export type Way = "evaluate" | "stream";
 
@@ -38,7 +44,11 @@ export interface Bench {
   /** Evaluates over a new wire, and checks what holds of every evaluation. */
   play<Output>(script: ConformanceScript, prompt: Prompt<Output>, options?: EvaluateOptions): Promise<Played<Output>>;
   /** A wire of the case's own, closed after it. */
-  open<T>(script: ConformanceScript, use: (connection: Connection) => Promise<T>): Promise<T>;
+  open<T>(
+    script: ConformanceScript,
+    use: (connection: Connection) => Promise<T>,
+    more?: Pick<ConformanceSettings, "journal">,
+  ): Promise<T>;
   /** The case cannot be played, and shows why. */
   skip(why: string): void;
 }
@@ -46,8 +56,8 @@ export interface Bench {
 export const apiKey = "sk-conformance-0123456789abcdef";
 
 export function benchOf(options: ConformanceOptions, way: Way, skip: (why: string) => void = () => {}): Bench {
-  const open = async <T>(script: ConformanceScript, use: (connection: Connection) => Promise<T>): Promise<T> => {
-    const connection = await options.start(script, { apiKey, random: () => 0 });
+  const open: Bench["open"] = async (script, use, more = {}) => {
+    const connection = await options.start(script, { apiKey, random: () => 0, ...more });
     try {
       return await use(connection);
     } finally {

@@ -1,5 +1,6 @@
 import type { ProviderAdapter, ReportedUsage } from "@proviso/core";
 import type { FinishReason } from "@proviso/core/provider";
+import type { RunJournal } from "@proviso/runtime";
 
 /** An answer of the model, in no provider's own shape. */
 export interface ConformanceAnswer {
@@ -115,6 +116,8 @@ export interface ConformanceSettings {
   readonly apiKey: string;
   /** Always 0, so that a retry waits no longer than it must. */
   readonly random: () => number;
+  /** Keeps evaluations as runs. Left out: nothing does. */
+  readonly journal?: RunJournal | undefined;
 }
 
 /** A wire with an adapter at its end; each case opens one and closes it. */

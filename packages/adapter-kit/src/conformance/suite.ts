@@ -5,6 +5,7 @@ import { contextCases } from "./cases/contexts.ts";
 import { continuingCases } from "./cases/continuing.ts";
 import { failureCases } from "./cases/failures.ts";
 import { fileCases } from "./cases/files.ts";
+import { journalCases } from "./cases/journals.ts";
 import { limitCases } from "./cases/limits.ts";
 import { requestCases } from "./cases/requests.ts";
 import { scalingCases } from "./cases/scaling.ts";
@@ -28,6 +29,7 @@ export const cases: readonly ConformanceCase[] = [
   ...settingCases,
   ...fileCases,
   ...scalingCases,
+  ...journalCases,
   ...samenessCases,
 ];
 

@@ -195,7 +195,7 @@ function visibilityOf({ section, path }: CompiledSection, { params, visibility, 
   try {
     return atOnce(given(params as never));
   } catch (cause) {
-    throw new RenderFault(`The visibility of section "${path}" could not be told: ${messageOf(cause)}`, {
+    throw new RenderFault(`The visibility of section "${path}" cannot be determined: ${messageOf(cause)}`, {
       section: path,
       cause,
     });
@@ -213,7 +213,7 @@ function isEnabled({ section, path }: CompiledSection, params: Params): boolean 
   try {
     return atOnce(enabled?.(params as never) ?? true);
   } catch (cause) {
-    throw new RenderFault(`Whether section "${path}" is enabled could not be told: ${messageOf(cause)}`, {
+    throw new RenderFault(`Whether section "${path}" is enabled cannot be determined: ${messageOf(cause)}`, {
       section: path,
       cause,
     });
@@ -247,7 +247,7 @@ function textFromState({ section, path }: CompiledSection, rendering: Rendering)
     if (text !== undefined) (rendering.fromState ??= new Set()).add(path);
     return text;
   } catch (cause) {
-    throw new RenderFault(`The text of section "${path}" could not be told: ${messageOf(cause)}`, {
+    throw new RenderFault(`The text of section "${path}" cannot be read: ${messageOf(cause)}`, {
       section: path,
       cause,
     });

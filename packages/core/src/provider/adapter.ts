@@ -15,7 +15,7 @@ import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
 import type { Message } from "./message.ts";
 import type { FinishReason, ToolChoice } from "./model.ts";
 import type { Pace, Pacing } from "./pacing.ts";
-import type { Source } from "./told.ts";
+import type { Source } from "./answer-parts.ts";
 
 /** Evaluates prompts: `openai({ model })`, `aiSdk({ model })`, `modelAdapter(model)` make one. */
 export interface ProviderAdapter {

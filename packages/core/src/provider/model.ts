@@ -6,7 +6,7 @@ import type { AssistantMessage, Message } from "./message.ts";
 import type { RateLimit } from "./pacing.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
-import type { ProviderCall, Source } from "./told.ts";
+import type { ProviderCall, Source } from "./answer-parts.ts";
 
 /** Why the model stopped, the same names for all providers. */
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";

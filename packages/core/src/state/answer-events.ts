@@ -1,4 +1,4 @@
-import type { ProviderCall } from "../provider/told.ts";
+import type { ProviderCall } from "../provider/answer-parts.ts";
 import type { EventBase } from "./event-base.ts";
 
 /** More of the answer's text, while it is streamed. */

@@ -5,7 +5,7 @@ import type { RenderedSection } from "../prompt/rendered-sections.ts";
 import type { ToolCall } from "../provider/message.ts";
 import type { FinishReason, RouteStep } from "../provider/model.ts";
 import type { TokenLogprob } from "../provider/settings.ts";
-import type { Source } from "../provider/told.ts";
+import type { Source } from "../provider/answer-parts.ts";
 import type { EventBase } from "./event-base.ts";
 
 /** A request is about to be sent. */

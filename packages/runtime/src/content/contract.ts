@@ -34,6 +34,8 @@ export interface RunFiles {
   stored(files: readonly FileLike[]): Promise<readonly FileRef[]>;
   /** Stores what the model made. @throws {BlobError} for what cannot be stored. */
   generated(files: readonly GeneratedFile[]): Promise<readonly PlacedFile[]>;
+  /** Takes up what the model made and the record of the run has. */
+  takeUp(files: readonly PlacedFile[]): void;
   /** Why the messages cannot be sent to it; undefined: they can. Their bytes have been loaded. */
   refuses(messages: readonly Message[], by: TakesFiles): Failure | undefined;
   /**
@@ -48,6 +50,8 @@ export interface RunFiles {
   withoutBytes(payload: unknown): unknown;
   /** A failure whose cause and payload are without bytes. */
   failure(why: Failure): Failure;
+  /** The messages of a request as they were before it was prepared. */
+  messagesBefore(request: Pick<ModelRequest, "messages">): readonly Message[];
   /** How many messages of the conversation a request holds: some that were prepared have more. */
   messagesIn(request: ModelRequest): number;
 }

@@ -3,6 +3,7 @@ import type {
   EvaluateOptions,
   FileLike,
   ModelResponse,
+  PlacedFile,
   RenderedPrompt,
   ToolResult,
 } from "@proviso/core";
@@ -64,6 +65,11 @@ export async function withGenerated(run: Run, response: ModelResponse): Promise<
       cause,
     });
   }
+}
+
+/** What the model made in an earlier attempt of the run. */
+export async function takeUpFiles(run: Run, files: readonly PlacedFile[]): Promise<void> {
+  (await filesOf(run)).takeUp(files);
 }
 
 /** A prompt that was rendered again, its files read and stored where it has any. */

@@ -1,10 +1,12 @@
 // 1. Everything is stored before an event or a message names it (BLOB-4).
 // 2. The bytes are kept with the objects that refer to them: a request is made of what is in memory.
+// 3. A replay sends nothing, so it needs no bytes of what was stored.
 import {
   BlobError,
   Blobs,
   type FileLike,
   type FileRef,
+  type GeneratedFile,
   type Message,
   type ModelRequest,
   type PlacedFile,
@@ -23,11 +25,13 @@ import { failureWithoutBytes, withoutBytes } from "./without-bytes.ts";
 /** Opens the files of an evaluation. */
 export function openRunFiles(run: Run): RunFiles {
   const made: FileRef[] = [];
-  const sizes = new WeakMap<object, number>();
-  const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs);
+  const before = new WeakMap<object, readonly Message[]>();
+  const sendsNothing = run.tape?.sendsNothing === true;
+  const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs) ?? run.tape?.blobs;
   const keeping = (): Blobs | undefined => toKeep(blobs(), run);
   const referred = (file: FileLike): Promise<FileRef> => referenceTo(file, isPlatformFile(file) ? keeping() : blobs());
   const load = async (message: Message, index: number): Promise<void> => {
+    if (sendsNothing) return;
     for (const file of storedFilesIn(message)) await bytesBehind(file, blobs(), ` of messages[${index}]`);
   };
   const files: RunFiles = {
@@ -48,13 +52,15 @@ export function openRunFiles(run: Run): RunFiles {
     },
     async generated(given) {
       const placed: PlacedFile[] = [];
-      for (const { at, mediaType, name, data } of given) {
-        const bytes = typeof data === "string" ? bytesOfBase64(data) : data;
-        const file = await store(bytes, { name: name ?? madeName(mediaType, made.length + 1), mediaType }, keeping());
+      for (const one of given) {
+        const file = await storedGenerated(one, made.length + 1, keeping());
         made.push(file);
-        placed.push({ at, file });
+        placed.push({ at: one.at, file });
       }
       return placed;
+    },
+    takeUp(files) {
+      for (const { file } of files) made.push(file);
     },
     refuses(messages, by) {
       const sent = messagesForAny(messages, by);
@@ -64,17 +70,28 @@ export function openRunFiles(run: Run): RunFiles {
       for (const [index, message] of request.messages.entries()) {
         if (message.files !== undefined) await load(message, index);
       }
-      const messages = messagesForAny(request.messages, by);
+      const messages = sendsNothing ? request.messages : messagesForAny(request.messages, by);
       if (isFailure(messages)) return messages;
       const prepared = { ...request, messages, bytesOf: bytesFor(messages) };
-      sizes.set(prepared, request.messages.length);
+      before.set(prepared, request.messages);
       return prepared;
     },
     withoutBytes,
     failure: failureWithoutBytes,
-    messagesIn: (request: ModelRequest) => sizes.get(request) ?? request.messages.length,
+    messagesBefore: (request) => before.get(request) ?? request.messages,
+    messagesIn: (request: ModelRequest) => (before.get(request) ?? request.messages).length,
   };
   return files;
+}
+
+/** Stores what a model made. `number`: how many it has made with this. */
+function storedGenerated(
+  { mediaType, name, data }: GeneratedFile,
+  number: number,
+  blobs: Blobs | undefined,
+): Promise<StoredFile> {
+  const bytes = typeof data === "string" ? bytesOfBase64(data) : data;
+  return store(bytes, { name: name ?? madeName(mediaType, number), mediaType }, blobs);
 }
 
 /** Where new bytes are kept; undefined: as long as the evaluation alone. @throws {BlobError} where that is too short. */

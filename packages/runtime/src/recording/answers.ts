@@ -1,9 +1,13 @@
 // The requests and answers of a run, as its record has them.
 import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@proviso/core";
-import { messageOf, toJsonValue } from "@proviso/core/internal";
+import { messageOf, shortHash, toJsonValue } from "@proviso/core/internal";
+import { takeUpFiles, withGenerated } from "../content/files-of.ts";
+import { isFailure } from "../failures.ts";
+import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
+import { placeOf } from "../tools/idempotency-key.ts";
 import type { Difference, EntryOf } from "./entries.ts";
-import { messageHash, restHashes, restNames } from "./hashes.ts";
+import { messageHash, restHashes, restNames, textHash } from "./hashes.ts";
 
 type Asked = Pick<EntryOf<"asked">, "same" | "hashes">;
 
@@ -16,6 +20,8 @@ interface AskedNow extends Asked {
 /** The last request of an evaluation. */
 interface LastRequest {
   readonly messages: readonly Message[];
+  /** The hash of each message with all before it. */
+  readonly sums: string[];
   readonly tools: ModelRequest["tools"];
   readonly rest: readonly string[];
 }
@@ -26,15 +32,26 @@ export class RequestHashes {
 
   of(run: Run, request: ModelRequest | undefined): AskedNow {
     if (request === undefined) return { same: 0, hashes: [], messages: 0 };
-    const { messages, tools } = request;
+    const { tools } = request;
+    const messages = run.files?.messagesBefore(request) ?? request.messages;
     const last = this.#last.get(run.evaluationId);
     const hide = run.world.secrets === undefined ? undefined : (text: string): string => run.redaction.value(text);
     const same = last === undefined ? 0 : sameMessages(last.messages, messages);
     const hashes = messages.slice(same).map((message) => messageHash(message, hide));
     const isSameRest = last !== undefined && last.tools === tools;
     const rest = isSameRest ? last.rest : restHashes(request, hide);
-    this.#last.set(run.evaluationId, { messages, tools, rest });
+    const sums = run.isInside ? sumsOf(last?.sums ?? [], same, hashes) : [];
+    this.#last.set(run.evaluationId, { messages, tools, rest, sums });
     return { same, hashes: isSameRest ? hashes : [...hashes, ...rest], messages: hashes.length };
+  }
+
+  /** What the last request of an evaluation was, and where that stands. */
+  key(run: Run): string | undefined {
+    const last = this.#last.get(run.evaluationId);
+    if (last === undefined) return undefined;
+    const { name } = run.adapter;
+    const model = internalsOf(run.adapter)?.facts.model;
+    return shortHash([placeOf(run), run.turn, name, model ?? null, last.sums.at(-1) ?? null, last.rest]);
   }
 
   /** The hashes of all that a request has, whatever the one before had. */
@@ -57,6 +74,13 @@ export class RequestHashes {
     }
     return undefined;
   }
+}
+
+/** Each hash with those before it; the list is gone on with. */
+function sumsOf(sums: string[], same: number, hashes: readonly string[]): string[] {
+  sums.length = same;
+  for (const hash of hashes) sums.push(textHash(`${sums.at(-1) ?? ""} ${hash}`));
+  return sums;
 }
 
 /** How many messages two requests begin with. A history that only grew is not looked through. */
@@ -95,7 +119,26 @@ function causeOf(cause: unknown): unknown {
   };
 }
 
+/** An answer whose files are stored, so that it can be kept; a failure where they cannot be. */
+export async function storedAnswer(run: Run, answer: ModelResponse): Promise<ModelResponse | ModelFailure> {
+  const { generated: _bytes, ...rest } = answer;
+  const message = await withGenerated(run, answer);
+  if (!isFailure(message)) return { ...rest, message };
+  const { message: why, cause } = message;
+  return { failure: "provider", reason: "invalid_response", message: why, usage: answer.usage, cause };
+}
+
+/** The answer of a record, and what the model made in it. */
+export function answerAgain(
+  run: Run,
+  given: EntryOf<"answered">["answer"],
+): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
+  const answer = answerFrom(given);
+  const files = answer.failure === undefined ? answer.message.files : undefined;
+  return files === undefined ? answer : takeUpFiles(run, files).then(() => answer);
+}
+
 /** The answer of a record, for the evaluation. */
-export function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
+function answerFrom(answer: EntryOf<"answered">["answer"]): ModelResponse | ModelFailure {
   return { ...answer } as ModelResponse | ModelFailure;
 }

@@ -1,6 +1,7 @@
 // What the kernel knows of recording: types alone. The code comes with the value of the option `run`.
 import type {
   AppEvent,
+  Blobs,
   EvaluateOptions,
   EvaluationFailure,
   FrameworkEvent,
@@ -24,7 +25,7 @@ import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Transaction } from "../transactions/transaction.ts";
+import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { PolicyStep } from "./entries.ts";
 
 /** What came of an evaluation. */
@@ -48,7 +49,23 @@ export interface RecordedRequest {
   /** Milliseconds that the pace of the evaluation held it back: a replay has no pace. */
   readonly queuedMs?: number | undefined;
   readonly onDelta: OnDelta | undefined;
+  /** The agent's turn that it is; left out: a model is asked. */
+  readonly turn?: AgentTurn | undefined;
   ask(onDelta: OnDelta | undefined): Promise<ModelResponse | ModelFailure>;
+}
+
+/** A turn of an agent, which calls tools while it works. */
+export interface AgentTurn {
+  /** Runs a call of the agent, as the agent itself would have it run. */
+  execute(call: ToolCall): Promise<unknown>;
+  /** No call begins any more; resolves when those that have begun are over. */
+  idle(): Promise<void>;
+  /** An estimate of the tokens that it has produced so far. */
+  produced(): number;
+  /** Whether one of its calls has ended it. */
+  isStopped(): boolean;
+  /** The record says what it had produced. */
+  hasProduced(tokens: number): void;
 }
 
 /** A handler that is about to begin. */
@@ -109,8 +126,14 @@ export interface Tape<Run> extends TapeNumbers {
   readonly attempt: number;
   /** Whether nothing is run and nothing is opened: all comes from the record. */
   readonly isReplay: boolean;
+  /** How a replay runs handlers and policies again, in an evaluation beside it, where they have to come to the same. */
+  runAgain(evaluate: (tape: Tape<Run>) => Promise<unknown>): void;
+  /** Whether every request is answered from the record: none needs the bytes of its files, or a model that takes them. */
+  readonly sendsNothing: boolean;
   /** Returns the setup with the clock, the ids and the randomness of the record. */
   setup<S extends { readonly world: World }>(setup: S): S;
+  /** Where the bytes of files are kept, where the evaluation has no Blobs; undefined: nowhere. */
+  readonly blobs: Blobs | undefined;
   /** The time and the timers outside the record. */
   readonly clock: World["clock"];
   /** Makes or finds the session of the run. @throws {DefinitionError} for one that is not the recorded one. */
@@ -124,9 +147,19 @@ export interface Tape<Run> extends TapeNumbers {
   override(resolve: () => Promise<PromptOverride | undefined>): Promise<PromptOverride | undefined>;
   /** Called before the first event of an evaluation that is not inside a call. */
   begin(run: Run): void;
-  /** An application's event that a call had dispatched counts now, and is about to be delivered. */
-  dispatched(run: Run, event: AppEvent, callId: string): void;
+  /**
+   * An application's event that a call had dispatched counts now, or is about to be delivered. Returns whether listeners
+   * receive it: not where they did in an earlier attempt.
+   */
+  dispatched(run: Run, event: AppEvent, callId: string): boolean;
+  /**
+   * Ends the attempt of an evaluation that may begin again, where calls are about to begin that may change what outlives the
+   * process. undefined: they do not.
+   */
+  endingAttempt(run: Run, resources: TransactionOptions["resources"]): Promise<void> | undefined;
   answer(run: Run, request: RecordedRequest): Promise<ModelResponse | ModelFailure>;
+  /** An agent calls a tool, within its turn. `produced`: an estimate of its tokens so far. */
+  called(run: Run, call: ToolCall, produced: number): void;
   /** Returns the options: those of the record where it is replayed. */
   options(given: EvaluateOptions): EvaluateOptions;
   /** Why an answer is not whole, where a budget's limit is the reason. */
@@ -149,8 +182,12 @@ export interface Tape<Run> extends TapeNumbers {
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation>;
   /** What was decided on this question in another attempt; undefined: the policy is asked. */
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
-  /** The run waits for this decision: it is suspended when the call is undone. @throws always. */
-  suspend(run: Run, question: PolicyQuestion, later: Suspension): never;
+  /**
+   * The run waits for this decision: it is suspended when the call is undone. Returns where it cannot wait: what is around
+   * the call may not be run again.
+   * @throws where it is suspended.
+   */
+  suspend(run: Run, question: PolicyQuestion, later: Suspension): void;
   /** The fault that the evaluation ends with, whatever it comes to; undefined: there is none. */
   error(run: Run): EvaluationFailure | undefined;
   /** A call has succeeded: it counts, or will when its transaction has ended. */

@@ -13,6 +13,8 @@ interface Keeper {
   flushed(): Promise<void> | undefined;
   /** Whether a write has failed that nothing waited for yet. */
   readonly hasFailed: boolean;
+  /** Whether an agent is asked. */
+  readonly isInTurn: boolean;
   readonly together: Together | undefined;
   writeTogether(): void;
 }
@@ -24,6 +26,8 @@ export class EffectRecord {
   readonly #known = new Set<string>();
   readonly #keys = new Map<string, string>();
   readonly #held = new Map<Transaction, string[]>();
+  /** Whether the turn of an agent has changed what stays when it is lost. */
+  staysOfTurn = false;
 
   constructor(unknown: readonly UnknownCall[], keeper: Keeper) {
     this.#unknown = unknown;
@@ -60,6 +64,7 @@ export class EffectRecord {
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void {
     if (this.#unknown.length > 0) this.#known.add(`${run.turn} ${call.id}`);
     const isDurable = transaction.snapshots.some(({ resource }) => resource.durable === true);
+    if (this.#keeper.isInTurn) this.staysOfTurn ||= stays(run.tools.get(call.name), isDurable);
     if (isDurable) {
       const held = this.#held.get(transaction) ?? [];
       this.#held.set(transaction, [...held, call.id]);
@@ -77,7 +82,8 @@ export class EffectRecord {
     const isTogether = isAllIn(together, transaction);
     for (const callId of held) {
       this.#changed(run, callId, transaction);
-      if (isTogether) continue;
+      // A turn of an agent may be lost although its calls were committed: this shows that they were.
+      if (isTogether && !this.#keeper.isInTurn) continue;
       const idempotencyKey = this.#keys.get(callId) ?? "";
       this.#keeper.append(run.evaluationId, { kind: "finished", turn: run.turn, callId, idempotencyKey });
     }
@@ -115,6 +121,13 @@ export class EffectRecord {
       this.#keeper.append(run.evaluationId, changes === undefined || !isShown ? of : { ...of, changes });
     }
   }
+}
+
+/** Whether what a call of an agent did may be there although its turn does not stand, and not be done again. */
+export function stays(tool: Tool | undefined, isDurable: boolean): boolean {
+  if (tool?.readOnly === true || tool?.idempotent === true) return false;
+  // What it did is undone with the process, but for what was committed.
+  return tool?.transactional !== true || isDurable;
 }
 
 function isSame(hidden: unknown, shown: unknown): boolean {

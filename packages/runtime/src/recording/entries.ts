@@ -9,6 +9,7 @@ import type {
   Pending,
   PolicyDecision,
   PromptOverride,
+  ToolCall,
   ToolResult,
 } from "@proviso/core";
 
@@ -42,6 +43,11 @@ export interface AskedOf {
   readonly policy: string;
   /** What the policy was asked. */
   readonly step: PolicyStep;
+  /**
+   * The idempotency key of the call, where that says which one it is: in an evaluation inside a call, and in a turn of an
+   * agent, which are run again as a whole. Left out: the turn and the id say it.
+   */
+  readonly key?: string | undefined;
 }
 
 /** What every entry has. */
@@ -114,6 +120,20 @@ export type EntryContent =
       readonly same: number;
       /** A hash of each other message, then of the tools, the choice and the output where they are others. */
       readonly hashes: readonly string[];
+      /** What the request of an evaluation inside a call is, and where that stands: the same one has the same key again. */
+      readonly key?: string;
+      /** Whether an agent is asked: all up to its answer is one step. Default false. */
+      readonly isAgent?: true;
+    }
+  | {
+      /** An agent calls a tool, within its turn. */
+      readonly kind: "called";
+      /** The turn, from 1. */
+      readonly turn: number;
+      /** The call as it came, without secrets. */
+      readonly call: ToolCall;
+      /** An estimate of the tokens that the agent had produced before it. Left out: none. */
+      readonly produced?: number;
     }
   | {
       readonly kind: "delta";
@@ -136,6 +156,8 @@ export type EntryContent =
       readonly answer: ModelResponse | ModelFailure;
       /** Whether arguments of its calls were hidden: they cannot be run from the record. Default false. */
       readonly isRedacted?: true;
+      /** An estimate of the tokens that an agent had produced, where it failed without a usage. Left out: it did not. */
+      readonly produced?: number;
     }
   | {
       readonly kind: "waited";
@@ -146,6 +168,10 @@ export type EntryContent =
       readonly kind: "drew";
       /** An id, a random number, or a price. */
       readonly value?: unknown;
+    }
+  | {
+      /** The evaluation does not begin again any more, with another model: it changes what outlives the process. */
+      readonly kind: "lasting";
     }
   | {
       readonly kind: "started";
@@ -194,6 +220,8 @@ export type EntryContent =
       readonly by: string;
       /** The limit, as plain JSON. */
       readonly failure: unknown;
+      /** An estimate of the tokens that an agent had produced, where its turn was stopped. Left out: it was not. */
+      readonly produced?: number;
     }
   | {
       readonly kind: "suspended";
@@ -205,6 +233,8 @@ export type EntryContent =
       readonly policy: string;
       /** What the policy was asked. */
       readonly step: PolicyStep;
+      /** The key of the call, where that says which one it is. */
+      readonly key?: string;
       /** The SHA-256 of the token that decides, in base64url. */
       readonly tokenHash: string;
     }
@@ -218,6 +248,8 @@ export type EntryContent =
       readonly policy: string;
       /** What the policy was asked. */
       readonly step: PolicyStep;
+      /** The key of the call, where that says which one it is. */
+      readonly key?: string;
       /** What was decided. */
       readonly decision: Resolution;
     }

@@ -46,6 +46,8 @@ export function runError(run: Run, runId: string, fault: TapeFault): RunError {
   // What ended after the fault was not emitted, and counts as not done.
   const emitted = toolResults.filter(({ sessionId }) => sessionId !== "");
   const details = run.redaction.details({ ...rest, toolResults: Object.freeze(emitted), phase, cause });
+  // A handler does not decide on what its own call waits for.
+  if (run.isInside) return new RunError(run.redaction.value(message), { ...details, reason, runId, divergence });
   const error = new RunError(run.redaction.value(message), { ...details, reason, runId, divergence, pending });
   // Printing the error does not print the token.
   return pending === undefined ? error : Object.defineProperty(error, "pending", { enumerable: false });

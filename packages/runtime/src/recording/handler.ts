@@ -1,5 +1,6 @@
 // A handler of a recorded run: kept before it begins, and not begun where its call may have been done already.
 import type { PolicyDecision, Tool, ToolCall, ToolReturn } from "@proviso/core";
+import { after } from "../at-once.ts";
 import type { Run } from "../run.ts";
 import { ownInput } from "../tools/arguments.ts";
 import { decidedBy, decideLater, isLater, type Denied } from "../tools/policies.ts";
@@ -16,6 +17,8 @@ interface CallRecord {
   /** What came of the call, where that was decided; undefined: nothing was. */
   decidedResult(run: Run, call: ToolCall): ToolReturn<unknown> | undefined;
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
+  /** Why the run cannot go on; undefined: it can. */
+  readonly fault: TapeFault | undefined;
 }
 
 export function recordedHandler<Invocation>(
@@ -25,12 +28,17 @@ export function recordedHandler<Invocation>(
 ): Invocation | Promise<Invocation> {
   const { call, tool } = parts;
   const { effects } = record;
-  const given = run.isInside ? undefined : record.decidedResult(run, call);
+  const given = record.decidedResult(run, call);
   if (given !== undefined) return parts.checked(given);
+  // What has suspended the run, inside the call, or ended its record, undoes the call whatever its handler returned.
+  const ended = (invocation: Invocation): Invocation =>
+    record.fault === undefined ? invocation : parts.thrown(record.fault);
   const begin = (): Invocation | Promise<Invocation> => {
     const starting = effects.starting(run, call, tool, parts.calling.idempotencyKey());
-    if (starting === undefined) return parts.execute();
-    return starting.then(() => parts.whyTooLate() ?? parts.execute()).catch((error: unknown) => parts.thrown(error));
+    if (starting === undefined) return after(parts.execute(), ended);
+    return starting
+      .then(() => parts.whyTooLate() ?? after(parts.execute(), ended))
+      .catch((error: unknown) => parts.thrown(error));
   };
   if (run.isInside || !effects.isUnknown(run.turn, call.id, tool)) return begin();
   return settled(record, run, parts).then(

@@ -6,7 +6,7 @@ import { canonicalJson } from "@proviso/core/internal";
 type Hide = (text: string) => string;
 
 /** 53 bits of a text, in base 36; two lanes of multiplications, mixed at the end. It withstands mistakes, not attacks. */
-function textHash(text: string): string {
+export function textHash(text: string): string {
   let a = 0x9e3779b9;
   let b = 0x85ebca6b;
   for (let index = 0; index < text.length; index++) {

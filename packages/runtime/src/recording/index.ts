@@ -1,3 +1,4 @@
+export { insideAnswers } from "./inside.ts";
 export { sessionAfter } from "./rebuilt.ts";
 export { recordedBeginning } from "./run-value.ts";
 export type { RecordedBeginning } from "./run-value.ts";
@@ -7,12 +8,13 @@ export {
   entriesToStep,
   isAtRest,
   lastingEnd,
+  lostCalls,
   standingEntries,
-  stepsOf,
   unknownCalls,
 } from "./standing.ts";
 export type { Cut } from "./standing.ts";
-export { hashOfToken, isExpired, pendingOf, runOfToken, suspendedCalls } from "./suspension.ts";
+export { StepCounter } from "./steps.ts";
+export { hashOfToken, isExpired, pendingOf, runOfToken, suspendedCalls, suspendedEver } from "./suspension.ts";
 export type {
   EntryBase,
   EntryContent,
@@ -24,4 +26,4 @@ export type {
   SuspendedCall,
 } from "./entries.ts";
 export type { Together } from "./together.ts";
-export type { OpenedSource, RunSource, UnknownCall } from "./run-source.ts";
+export type { LostCall, OpenedSource, RunSource, UnknownCall } from "./run-source.ts";

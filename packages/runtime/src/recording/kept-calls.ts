@@ -10,15 +10,18 @@ import type { KeptCalls } from "./contract.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { Prefix } from "./prefix.ts";
 import { restoredFailure } from "./tape-limits.ts";
+import { undoneAmong, type Fate } from "./undone.ts";
 
 /** How entries of the record reach session and listeners. */
 export interface Delivery {
-  readonly run: Pick<Run, "core" | "watch">;
+  readonly run: Pick<Run, "core" | "watch"> & Partial<Pick<Run, "attempt" | "observing">>;
   /** Whether listeners receive them. */
   readonly isEmitted: boolean;
   /** Events of the application that the record has already. */
   readonly delivering: WeakSet<object>;
   timed(at: number): void;
+  /** An agent streamed while its call ran, or a limit ended its turn. */
+  passed?(entry: EntryOf<"delta"> | EntryOf<"stopped">): void;
 }
 
 /** Why calls cannot be brought back. */
@@ -53,14 +56,17 @@ export async function keptCalls(
   for (const [place, entry] of entries.entries()) {
     if (entry.kind === "resumed") continue;
     delivery.timed(entry.at);
+    const isOwn = entry.evaluationId === run.evaluationId;
+    if (isOwn && (entry.kind === "delta" || entry.kind === "stopped")) delivery.passed?.(entry);
     if (entry.kind === "stopped") stop ??= restoredFailure(entry.failure);
-    if (entry.kind === "changed" && entry.evaluationId === run.evaluationId) {
+    if (entry.kind === "lasting") await run.endAttempt?.();
+    if (entry.kind === "changed" && isOwn) {
       const fault = await broughtBack(run, entry, delivery);
       if (fault !== undefined) return { fault };
     }
     if (entry.kind === "event") {
       const { event } = entry;
-      if (event.type === "feedback.given" && entry.evaluationId === run.evaluationId) {
+      if (event.type === "feedback.given" && isOwn) {
         blocks.set(event.callId, [...(blocks.get(event.callId) ?? []), event.provider, event.text]);
       }
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
@@ -87,7 +93,7 @@ function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix
   for (let end = at; end < entries.length; end++) {
     const entry = entries[end] as JournalEntry;
     if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
-    if (["asked", "answered", "checked", "waited", "drew", "ended"].includes(entry.kind)) break;
+    if (["asked", "called", "answered", "checked", "waited", "drew", "ended"].includes(entry.kind)) break;
     if (entry.kind === "started" && !ids.has(entry.callId)) break;
     if (entry.kind === "event" && entry.event.type === "run.resumed") continue;
     if (entry.kind !== "event") {
@@ -119,46 +125,6 @@ function endsIn(
   return ends;
 }
 
-/**
- * What became of an event: "undone" with a failed call, which had emitted it itself or in an evaluation inside it, so that
- * logs alone have it; "vetoed", so that no state has it; undefined: it stands.
- */
-type Fate = "undone" | "vetoed" | undefined;
-
-/** The events that do not stand. */
-function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry, Fate> {
-  const keyOf = (evaluationId: string, callId: string): string => JSON.stringify([evaluationId, callId]);
-  const parents = new Map<string, { readonly evaluationId: string; readonly callId: string }>();
-  for (const entry of entries) {
-    if (entry.kind === "event" && entry.event.parent !== undefined) parents.set(entry.evaluationId, entry.event.parent);
-  }
-  const undone = new Map<JournalEntry, Fate>();
-  /** Whether the call whose events come before this place succeeds, by call. */
-  const succeeds = new Map<string, boolean>();
-  const isUndone = (evaluationId: string, callId: string | undefined): boolean => {
-    if (callId !== undefined && succeeds.get(keyOf(evaluationId, callId)) === false) return true;
-    const parent = parents.get(evaluationId);
-    return parent !== undefined && parent.evaluationId !== evaluationId && isUndone(parent.evaluationId, parent.callId);
-  };
-  for (const entry of entries.toReversed()) {
-    if (entry.kind !== "event") continue;
-    const { event, evaluationId } = entry;
-    const callId = "callId" in event ? event.callId : undefined;
-    if (event.type === "tool.invoked") {
-      const key = keyOf(evaluationId, event.callId);
-      // A success that could not be recorded is followed by its failure.
-      const isVetoed = succeeds.has(key);
-      if (isVetoed) undone.set(entry, "vetoed");
-      else if (isUndone(evaluationId, undefined)) undone.set(entry, "undone");
-      if (!isVetoed) succeeds.set(key, event.result.success);
-      continue;
-    }
-    if (isUndone(evaluationId, event.type === "feedback.given" ? undefined : callId)) undone.set(entry, "undone");
-    if (event.type === "tool.requested" && callId !== undefined) succeeds.delete(keyOf(evaluationId, callId));
-  }
-  return undone;
-}
-
 /** What a successful call had dispatched was reduced before its end, and is delivered after it. */
 function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], delivery: Delivery): void {
   const { core } = delivery.run;
@@ -169,11 +135,16 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
   }
   for (const each of dispatched) core.reduce(each, { evaluationId: event.evaluationId, callId: event.callId });
   emitAgain(event, delivery);
+  const { attempt, watch, observing } = delivery.run;
   for (const each of dispatched) {
     delivery.delivering.add(each);
-    if (!delivery.isEmitted) continue;
-    core.notify(each);
-    delivery.run.watch?.({ type: "app", event: each });
+    // Listeners receive it when the attempt counts.
+    if (attempt !== undefined)
+      attempt.pendingEvents.push({ event: each, by: { watch, observing }, callId: event.callId });
+    else if (delivery.isEmitted) {
+      core.notify(each);
+      watch?.({ type: "app", event: each });
+    }
   }
 }
 
@@ -186,7 +157,8 @@ function emitAgain(event: FrameworkEvent, { run, isEmitted }: Delivery, fate?: F
   else if (fate === "undone") reduceInLogs(core, whole);
   if (!isEmitted) return;
   core.notify(whole);
-  watch?.(whole as never);
+  // A stream has the events of its own evaluation alone.
+  if (whole.parent === undefined) watch?.(whole as never);
 }
 
 /** Reduces an event and takes it back: logs keep what is rolled back. */
@@ -207,6 +179,11 @@ export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
   core.reduceConcurrent(event);
   delivery.delivering.add(event);
   if (delivery.isEmitted) core.notify(event);
+}
+
+/** An event of a call that was undone, or of an evaluation inside it: logs alone have it. */
+export function emitUndone({ event }: EntryOf<"event">, delivery: Delivery): void {
+  emitAgain(event, delivery, "undone");
 }
 
 /** Reduces a whole record, or the beginning of one. */

@@ -2,7 +2,17 @@
 import type { EntryContent, EntryOf, JournalEntry } from "./entries.ts";
 
 /** Kinds that the evaluation comes to by itself, in the order of the record. */
-const met = new Set<EntryContent["kind"]>(["event", "asked", "answered", "waited", "drew", "checked", "stopped"]);
+const met = new Set<EntryContent["kind"]>([
+  "event",
+  "asked",
+  "called",
+  "delta",
+  "answered",
+  "waited",
+  "drew",
+  "checked",
+  "stopped",
+]);
 
 function isMet(entry: JournalEntry): boolean {
   return met.has(entry.kind) && !isResumption(entry);
@@ -91,13 +101,8 @@ export class Prefix {
     return isNext ? this.take("stopped") : undefined;
   }
 
-  /** Takes the deltas that stand before the next entry. */
+  /** Takes the deltas that stand before the next entry of another kind. */
   *deltas(): Generator<EntryOf<"delta">> {
-    for (; this.at < this.entries.length; this.at++) {
-      const entry = this.entries[this.at] as JournalEntry;
-      if (entry.kind !== "delta") return;
-      this.#timed(entry.at);
-      yield entry as EntryOf<"delta">;
-    }
+    for (let delta = this.take("delta"); delta !== undefined; delta = this.take("delta")) yield delta;
   }
 }

@@ -33,12 +33,13 @@ async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
   const { entries } = await source.open();
   await source.close();
   const [begun] = entries;
-  if (begun?.kind === "begun") return begun;
+  const isAgent = entries.find((entry) => entry.kind === "asked")?.isAgent === true;
+  if (begun?.kind === "begun") return { ...begun, isAgent };
   throw new JournalError(`The run "${source.id}" has not begun.`, { reason: "not_found", run: source.id });
 }
 
 async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<RecordedTape> {
-  const [setup, prompt, options, evaluationId] = given;
+  const [{ world }, prompt, options, evaluationId] = given;
   const { id } = source;
   const details = {
     promptName: nameOf(prompt),
@@ -49,13 +50,9 @@ async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<
   };
   const refuse = (reason: RunFault, message: string, cause?: unknown): RunError =>
     new RunError(message, { ...details, reason, runId: id, cause });
-  if (!setup.isModel) {
-    const what = `${setup.provider.name} runs its own loop: the run "${id}" cannot be recorded. Leave out the option run.`;
-    throw refuse("agent", what);
-  }
   try {
     const opened = await source.open();
-    return new RecordedTape(source, opened, setup.world, { options, evaluationId });
+    return new RecordedTape(source, opened, world, { options, evaluationId });
   } catch (cause) {
     const reason = cause instanceof JournalError ? cause.reason : "failed";
     // A run that is in use stays with the evaluation that has it.

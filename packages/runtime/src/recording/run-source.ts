@@ -1,5 +1,6 @@
+import type { Blobs } from "@proviso/core";
 import type { Secrets } from "../secrets.ts";
-import type { JournalEntry, SuspendedCall } from "./entries.ts";
+import type { EntryOf, JournalEntry, SuspendedCall } from "./entries.ts";
 import type { Together } from "./together.ts";
 
 /** What the runtime needs of a journal for one run: a list that only grows. */
@@ -8,6 +9,10 @@ export interface RunSource {
   readonly id: string;
   /** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
   readonly mode: "run" | "replay" | "fork";
+  /** Whether a replay runs handlers and policies again, which have to come to what the record has. Default false. */
+  readonly runsTools?: boolean | undefined;
+  /** Where the bytes of files are kept, where the evaluation has no Blobs. Left out: nowhere. */
+  readonly blobs?: Blobs | undefined;
   /** Whether providers' raw payloads are kept too. Default false. */
   readonly payloads?: boolean | undefined;
   /** What the evaluation hides beside the secrets of its adapter. Left out: nothing. */
@@ -51,8 +56,26 @@ export interface OpenedSource {
   readonly isEnded: boolean;
   /** Calls that had begun, and whose end was not kept. */
   readonly unknown: readonly UnknownCall[];
+  /** Answers that evaluations inside calls were given that are run again, by the key of their request. Left out: none. */
+  readonly inside?: ReadonlyMap<string, EntryOf<"answered">> | undefined;
+  /** Calls of an agent's turn that has no answer. Left out: none. */
+  readonly lost?: readonly LostCall[] | undefined;
   /** Calls that wait for a decision, or whose decision is known. Left out: none. */
   readonly suspended?: readonly SuspendedCall[] | undefined;
+}
+
+/** A call of an agent's turn that does not stand: what it did may be there all the same. */
+export interface LostCall {
+  /** The turn, from 1. */
+  readonly turn: number;
+  /** The id of the call. */
+  readonly callId: string;
+  /** The name of the tool. */
+  readonly name: string;
+  /** Whether its handler had begun. */
+  readonly isStarted: boolean;
+  /** Whether it changed a resource that outlives the process, and that may have been committed. */
+  readonly isFinished: boolean;
 }
 
 /** A call that may have been done. */

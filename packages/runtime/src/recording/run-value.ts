@@ -1,8 +1,10 @@
 // The value of the option `run`: it brings the code of recording along.
 import { DefinitionError, type EvaluateOptions, type JournalRun, type Prompt } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
 import type { Run, Setup } from "../run.ts";
 import type { Tape } from "./contract.ts";
+import type { RunJournal } from "./run-journal.ts";
 
 /** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
 export type RunMode = "run" | "replay" | "fork";
@@ -19,6 +21,8 @@ export interface RecordedBeginning {
   readonly model: string;
   /** Whether the model was given the schema of the output. */
   readonly nativeOutput: boolean;
+  /** Whether an agent was asked, and not a model. */
+  readonly isAgent: boolean;
   /** The session that it had. */
   readonly session: { readonly id: string };
 }
@@ -74,6 +78,16 @@ export async function recordedBeginning(run: JournalRun): Promise<RecordedBeginn
   const given: unknown = run;
   if (given instanceof RecordedRun) return RecordedRun.read(given);
   throw new DefinitionError(`replay needs journal.replay(id), not ${describeValue(given)}.`);
+}
+
+/** Gives an evaluation that has no run one of its adapter's journal. What throws is no run, which the evaluation refuses. */
+export function withRun(options: EvaluateOptions, journal: RunJournal | undefined): EvaluateOptions {
+  if (journal === undefined || !isRecord(options) || options.run !== undefined) return options;
+  try {
+    return { ...options, run: journal.run() };
+  } catch (cause) {
+    return { ...options, run: cause as never };
+  }
 }
 
 /** undefined: the options have no run, or none that can be read, which the evaluation refuses later. */

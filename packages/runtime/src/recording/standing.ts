@@ -1,7 +1,8 @@
 // What of a record stands: the entries that the last attempt went on from, and where the next one may go on.
 import type { EvaluationFailure } from "@proviso/core";
 import type { EntryOf, JournalEntry } from "./entries.ts";
-import type { UnknownCall } from "./run-source.ts";
+import type { LostCall, UnknownCall } from "./run-source.ts";
+import { StepCounter } from "./steps.ts";
 
 /**
  * Returns the entries that stand, in order: those that an attempt did not go on from are left out, and so is what a call
@@ -118,7 +119,9 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
   const own = standing[0]?.evaluationId;
   const stoppedAt = standing.findIndex((entry) => entry.kind === "stopped" && entry.evaluationId === own);
   const before = stoppedAt === -1 ? standing : standing.slice(0, stoppedAt);
-  const last = before.findLastIndex((entry) => entry.evaluationId === own && stepsOf(entry) > 0);
+  const counter = new StepCounter();
+  let last = -1;
+  for (const [place, entry] of before.entries()) if (counter.add(entry) > 0) last = place;
   // What was begun without a step begins again, with its session.
   const entries = before.slice(0, Math.max(last, 0) + 1);
   return { entries: keptOf(entries), kept: (entries.at(-1)?.index ?? -1) + 1 };
@@ -126,16 +129,19 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
 
 /**
  * The calls of the run's own evaluation that had begun in any attempt, and whose end was not kept. They are read from the
- * whole record: what an attempt did not go on from may have been done all the same.
+ * whole record: what an attempt did not go on from may have been done all the same. Those of an agent are not among them:
+ * it begins its turn again, and calls anew.
  */
 export function unknownCalls(entries: readonly JournalEntry[]): readonly UnknownCall[] {
   const own = entries[0]?.evaluationId;
+  const counter = new StepCounter();
   // Ids of calls repeat from turn to turn.
   const keyOf = (turn: number, callId: string): string => `${turn} ${callId}`;
   const names = new Map<string, string>();
   const begun = new Map<string, UnknownCall>();
   for (const entry of entries) {
-    if (entry.evaluationId !== own) continue;
+    counter.add(entry);
+    if (entry.evaluationId !== own || counter.isInTurn) continue;
     if (entry.kind === "started" || entry.kind === "finished") {
       const { turn, callId } = entry;
       const key = keyOf(turn, callId);
@@ -152,28 +158,41 @@ export function unknownCalls(entries: readonly JournalEntry[]): readonly Unknown
   return [...begun.values()];
 }
 
-/** How many steps the run's own evaluation has: answers of the model and calls. */
-export function stepsIn(entries: readonly JournalEntry[]): number {
+/**
+ * The calls of an agent's turn that has no answer, in any attempt since the last one that has: what they did may be there,
+ * though the turn does not stand. What a call had undone is not among them.
+ */
+export function lostCalls(entries: readonly JournalEntry[]): readonly LostCall[] {
   const own = entries[0]?.evaluationId;
-  let steps = 0;
-  for (const entry of entries) if (entry.evaluationId === own) steps += stepsOf(entry);
-  return steps;
-}
-
-/** How many steps end with an entry of the run's own evaluation. */
-export function stepsOf(entry: JournalEntry): number {
-  if (entry.kind === "answered") return entry.answer.failure === undefined ? 1 : 0;
-  if (entry.kind === "committed") return entry.callIds.length;
-  return entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success ? 1 : 0;
+  const counter = new StepCounter();
+  let lost: LostCall[] = [];
+  for (const entry of entries) {
+    // An answer ends the turn; a failure leaves it lost.
+    if (counter.add(entry) > 0 && entry.kind === "answered") lost = [];
+    if (entry.evaluationId !== own || !counter.isInTurn) continue;
+    if (entry.kind === "event" && entry.event.type === "tool.requested") {
+      const { turn, callId, name } = entry.event;
+      lost.push({ turn, callId, name, isStarted: false, isFinished: false });
+    }
+    const ended = entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success;
+    const callId = callIdOf(entry);
+    const last = lost.findLastIndex((call) => call.callId === callId);
+    const call = lost[last];
+    if (call === undefined) continue;
+    if (ended) lost.splice(last, 1);
+    else if (entry.kind === "started") lost[last] = { ...call, isStarted: true };
+    else if (entry.kind === "finished") lost[last] = { ...call, isFinished: true };
+  }
+  return lost.filter(({ isStarted }) => isStarted);
 }
 
 /** Returns the entries up to a step, without calls that were open then; undefined: there is no such step. 0: the beginning. */
 export function entriesToStep(standing: readonly JournalEntry[], step: number): readonly JournalEntry[] | undefined {
-  const own = standing[0]?.evaluationId;
   if (step === 0) return standing.slice(0, 1);
+  const counter = new StepCounter();
   let steps = 0;
   for (const [place, entry] of standing.entries()) {
-    steps += entry.evaluationId === own ? stepsOf(entry) : 0;
+    steps += counter.add(entry);
     if (steps === step) return keptOf(standing.slice(0, place + 1).filter(({ kind }) => kind !== "resumed"));
     if (steps > step) return undefined;
   }

@@ -6,16 +6,27 @@ import type { AskedOf, EntryOf, JournalEntry, SuspendedCall } from "./entries.ts
 
 /** Returns the calls of a record that have no end, and for which a run was suspended; the last one last. */
 export function suspendedCalls(entries: readonly JournalEntry[]): readonly SuspendedCall[] {
+  return suspensionsIn(entries, true);
+}
+
+/** Returns the calls for which a run was suspended, also those that have an end. */
+export function suspendedEver(entries: readonly JournalEntry[]): readonly SuspendedCall[] {
+  return suspensionsIn(entries, false);
+}
+
+function suspensionsIn(entries: readonly JournalEntry[], isOpen: boolean): readonly SuspendedCall[] {
   const own = entries[0]?.evaluationId;
   const calls = new Map<string, SuspendedCall>();
   const ended = (callId: string): void => {
-    for (const [key, call] of Array.from(calls)) if (call.callId === callId) calls.delete(key);
+    for (const [key, call] of Array.from(calls)) {
+      if (call.callId === callId && call.key === undefined) calls.delete(key);
+    }
   };
   for (const entry of entries) {
     if (entry.evaluationId !== own) continue;
     if (entry.kind === "suspended") {
-      const { turn, policy, step, tokenHash, pending } = entry;
-      const asked = { turn, callId: pending.callId, policy, step };
+      const { turn, policy, step, key, tokenHash, pending } = entry;
+      const asked = { turn, callId: pending.callId, policy, step, key };
       const before = calls.get(keyOf(asked));
       const tokens = [...(before?.tokens ?? []), tokenHash];
       calls.delete(keyOf(asked));
@@ -23,6 +34,11 @@ export function suspendedCalls(entries: readonly JournalEntry[]): readonly Suspe
     } else if (entry.kind === "resolved") {
       const call = calls.get(keyOf(entry));
       if (call !== undefined) calls.set(keyOf(entry), { ...call, decision: entry.decision });
+    } else if (!isOpen) {
+      continue;
+    } else if (entry.kind === "answered" && entry.answer.failure === undefined) {
+      // What was to be run again as a whole has ended.
+      for (const [key, call] of Array.from(calls)) if (call.key !== undefined) calls.delete(key);
     } else if (entry.kind === "committed") entry.callIds.forEach(ended);
     // A success counts when it is committed; until then its call may be run again.
     else if (entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success) {
@@ -32,8 +48,8 @@ export function suspendedCalls(entries: readonly JournalEntry[]): readonly Suspe
   return [...calls.values()];
 }
 
-function keyOf({ turn, callId, policy, step }: AskedOf): string {
-  return JSON.stringify([turn, callId, policy, step]);
+function keyOf({ turn, callId, policy, step, key }: AskedOf): string {
+  return JSON.stringify(key === undefined ? [turn, callId, policy, step] : [key, policy, step]);
 }
 
 /** Finds what is known of a question. */

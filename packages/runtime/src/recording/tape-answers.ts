@@ -1,10 +1,12 @@
 // What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
-import type { ModelFailure, ModelResponse } from "@proviso/core";
+import type { ModelFailure, ModelResponse, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
-import { answerFrom, recordedAnswer, RequestHashes } from "./answers.ts";
-import type { RecordedRequest } from "./contract.ts";
+import { answerAgain, recordedAnswer, RequestHashes, storedAnswer } from "./answers.ts";
+import type { AgentTurn, RecordedRequest } from "./contract.ts";
+import { deltaOf, keptDeltas } from "./deltas.ts";
+import { EffectRecord } from "./effects.ts";
 import type { EntryOf } from "./entries.ts";
-import { TapeFault } from "./fault.ts";
+import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
 
 /** An answer as a replay needs it: with all that held it back. */
@@ -16,70 +18,113 @@ function queuedAnswer(answer: ModelResponse | ModelFailure, { queuedMs = 0 }: Re
 export class TapeAnswers extends TapeEvents {
   /** Whether the answer whose calls are run now had arguments that were hidden. */
   answerIsRedacted = false;
+  /** The turn of an agent that was asked for last; undefined: a model was asked. */
+  protected turn: AgentTurn | undefined;
+  /** What the calls of the run did outside its record. */
+  readonly effects = new EffectRecord(this.opened.unknown, this);
+  /** Takes the deltas of that turn; undefined: it is not streamed. */
+  protected onDelta: RecordedRequest["onDelta"];
   readonly #hashes = new RequestHashes();
 
   async answer(run: Run, of: RecordedRequest): Promise<ModelResponse | ModelFailure> {
     this.assertNoFault();
     const asked = this.#hashes.of(run, of.request);
+    if (!run.isInside) [this.turn, this.onDelta] = [of.turn, of.onDelta];
     if (!this.isLive && !run.isInside) {
       const kept = this.#keptAnswer(run, of, asked);
       if (kept !== undefined) return kept;
       this.goLive();
     }
+    if (of.turn !== undefined && !run.isInside) this.#beginTurn(run);
     if (this.hasFailed) await this.flushed();
     if (!run.isInside) this.answerIsRedacted = false;
     const { evaluationId, turn } = run;
     const at = { turn, try: of.attempt };
+    const key = run.isInside && of.request !== undefined ? this.#hashes.key(run) : undefined;
     // What was compared with nothing is compared from here on.
     const isFirstAdopted = this.differs && !run.isInside;
     this.append(evaluationId, {
       kind: "asked",
       ...at,
       ...(isFirstAdopted ? this.#hashes.whole(run, of.request) : asked),
+      ...(of.turn === undefined ? {} : { isAgent: true }),
+      ...(key === undefined ? {} : { key }),
     });
     if (isFirstAdopted) this.differs = false;
-    const deltas = run.world.secrets === undefined ? of.onDelta : undefined;
-    const answer = await of.ask(
-      deltas &&
-        ((delta) => {
-          const text = delta.kind === "reset" ? "" : delta.text;
-          const of = delta.kind === "text" ? {} : { of: delta.kind };
-          this.append(evaluationId, { kind: "delta", ...at, text, ...of });
-          deltas(delta);
-        }),
-    );
-    this.assertNoFault();
-    if (answer.failure === undefined && answer.generated !== undefined) {
-      const why = "the model made a file, and files that a model makes cannot be recorded yet";
-      this.fail(new TapeFault("journal", `The run "${this.runId}" cannot be kept: ${why}.`));
+    const known = key === undefined ? undefined : this.opened.inside?.get(key);
+    if (known !== undefined) {
+      this.append(evaluationId, { kind: "answered", ...at, answer: known.answer });
+      return answerAgain(run, known.answer);
     }
+    // An answer inside a call is written before the next one is asked for: a crash then costs one request, not two.
+    if (this.hasAnswer) void this.flushed()?.catch(() => {});
+    const keep = (delta: { readonly text: string; readonly of?: "reasoning" | "reset" }): void =>
+      this.append(evaluationId, { kind: "delta", ...at, ...delta });
+    let answer = await of.ask(of.onDelta && keptDeltas(run.world.secrets, keep, of.onDelta));
+    // The calls of an agent are in the record before its answer.
+    await of.turn?.idle();
+    this.assertNoFault();
+    // What has ended the evaluation counts, and not what came after it.
+    if (of.turn !== undefined && (of.turn.isStopped() || (this.isStopped && !run.isInside))) return answer;
+    // The record has references, and no bytes.
+    if (answer.failure === undefined && answer.generated !== undefined) answer = await storedAnswer(run, answer);
     this.append(evaluationId, {
       kind: "answered",
       ...at,
       ...recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads),
+      ...producedIn(of.turn, answer),
     });
+    if (run.isInside) this.hasAnswer = true;
     return answer;
+  }
+
+  called(run: Run, { id, name, arguments: given }: ToolCall, produced: number): void {
+    if (!this.isLive) return;
+    const call = run.redaction.value({ id, name, arguments: given });
+    this.append(run.evaluationId, { kind: "called", turn: run.turn, call, ...(produced === 0 ? {} : { produced }) });
+  }
+
+  get isInTurn(): boolean {
+    return this.turn !== undefined;
+  }
+
+  #beginTurn(run: Run): void {
+    this.effects.staysOfTurn = false;
+    try {
+      assertMayBegin(this.runId, run, this.opened.lost ?? []);
+    } catch (fault) {
+      this.fail(this.faultOf(fault));
+    }
   }
 
   #keptAnswer(
     run: Run,
-    { onDelta, request }: RecordedRequest,
+    { onDelta, request, turn }: RecordedRequest,
     now: ReturnType<RequestHashes["of"]>,
   ): Promise<ModelResponse | ModelFailure> | undefined {
     const next = this.prefix.peek();
     if (next === undefined) return undefined;
     const asked = this.prefix.take("asked");
     if (asked === undefined) this.diverge({ what: "extra", path: "", recorded: next.kind, now: "a request" });
+    if ((asked.isAgent === true) !== (turn !== undefined)) {
+      const who = (isAgent: boolean): string => (isAgent ? "an agent" : "a model");
+      const [recorded, now] = [who(asked.isAgent === true), who(turn !== undefined)];
+      this.diverge({ what: "request", path: "adapter", recorded, now });
+    }
+    if (turn !== undefined) {
+      return keptTurn(this, run, { onDelta }, turn).then((end) =>
+        // The race around it makes a limit of this.
+        end === stoppedTurn ? (end as never) : this.#answerFrom(run, end),
+      );
+    }
     const isWhole = asked.same === 0 && now.same > 0;
     const found = this.#hashes.difference(asked, isWhole ? this.#hashes.whole(run, request) : now);
     if (found !== undefined) this.differ(asked, { what: "request", ...found });
-    for (const { text, of = "text" } of this.prefix.deltas()) {
-      onDelta?.(of === "reset" ? { kind: of } : { kind: of, text });
-    }
+    for (const delta of this.prefix.deltas()) onDelta?.(deltaOf(delta));
     const answered = this.prefix.take("answered");
     if (answered !== undefined) {
       this.answerIsRedacted = answered.isRedacted === true;
-      return Promise.resolve(this.#answerFrom(run, answered));
+      return this.#answerFrom(run, answered);
     }
     // What ended the evaluation meanwhile is next.
     if (this.prefix.peek()?.kind === "stopped") return new Promise(() => {});
@@ -87,8 +132,8 @@ export class TapeAnswers extends TapeEvents {
   }
 
   /** What a service keeps for itself in an answer is of no use to another one. */
-  #answerFrom(run: Run, entry: EntryOf<"answered">): ModelResponse | ModelFailure {
-    const answer = answerFrom(entry.answer);
+  async #answerFrom(run: Run, entry: EntryOf<"answered">): Promise<ModelResponse | ModelFailure> {
+    const answer = await answerAgain(run, entry.answer);
     const [begun] = this.opened.entries;
     if (answer.failure !== undefined || !this.isAdopted(entry)) return answer;
     if (begun?.kind !== "begun" || begun.adapter === run.adapter.name) return answer;
@@ -111,9 +156,10 @@ export class TapeAnswers extends TapeEvents {
       if (entry !== undefined) return undefined;
     }
     const costUsd = compute();
-    if (costUsd !== undefined && this.isLive && this.fault === undefined) {
-      this.append(run.evaluationId, { kind: "drew", value: { costUsd } });
-    }
+    if (costUsd === undefined || this.fault !== undefined) return costUsd;
+    if (this.isLive) this.append(run.evaluationId, { kind: "drew", value: { costUsd } });
+    // The answer was the last that stands: what it costs is kept with what comes next, and at the time of the answer.
+    else this.costUsd = costUsd;
     return costUsd;
   }
 

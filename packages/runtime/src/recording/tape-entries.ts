@@ -2,7 +2,7 @@
 // 2. The time of a run moves with its entries: it is read from the clock when one is made, and from the entry when one is
 //    taken.
 // 3. After a fault nothing is emitted and nothing is appended any more.
-import { JournalError, type EvaluateOptions, type PromptOverride } from "@proviso/core";
+import { JournalError, type Blobs, type EvaluateOptions, type PromptOverride } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
@@ -13,7 +13,7 @@ import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";
-import { stepsIn } from "./standing.ts";
+import { stepsIn } from "./steps.ts";
 import type { Together } from "./together.ts";
 
 /** What an evaluation brings to its record. */
@@ -49,10 +49,14 @@ export class TapeEntries {
   /** Whether what happens is appended. */
   isLive: boolean;
   fault: TapeFault | undefined;
+  /** What the last answer that stands costs, in US dollars; undefined: the record has it, or it is not known. */
+  protected costUsd: number | undefined;
+  /** Whether an evaluation inside a call has an answer that nothing has waited for yet. */
+  protected hasAnswer = false;
   /** The run's own evaluation; undefined: it has not begun. */
   main: Run | undefined;
   protected core: SessionCore | undefined;
-  readonly #world: World;
+  protected readonly world: World;
   #next: number;
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluationId: string | undefined) {
@@ -66,7 +70,7 @@ export class TapeEntries {
     this.signal = source.signal;
     this.source = source;
     this.opened = opened;
-    this.#world = world;
+    this.world = world;
     this.isLive = opened.entries.length === 0;
     this.now = begun?.at ?? world.clock.now();
     this.#next = opened.next;
@@ -81,7 +85,7 @@ export class TapeEntries {
 
   /** The clock, the ids and the randomness of the record. */
   recordedWorld(world: World): World {
-    const { random, newId } = this.#world;
+    const { random, newId } = this.world;
     return {
       ...world,
       secrets: joinSecrets(world.secrets, this.source.secrets),
@@ -92,7 +96,7 @@ export class TapeEntries {
   }
 
   newSessionId(): string {
-    return this.#world.newId();
+    return this.world.newId();
   }
 
   /** Appends what happens now. */
@@ -109,12 +113,21 @@ export class TapeEntries {
   }
 
   /** Whether a write has failed that nothing waited for yet. */
+  get sendsNothing(): boolean {
+    return this.isReplay;
+  }
+
+  get blobs(): Blobs | undefined {
+    return this.source.blobs;
+  }
+
   get hasFailed(): boolean {
     return this.source.hasFailed === true;
   }
 
   /** Resolves when all that was appended is kept. @throws {TapeFault} */
   flushed(): Promise<void> | undefined {
+    this.hasAnswer = false;
     return this.source.flush()?.catch((error: unknown) => this.fail(this.faultOf(error)));
   }
 
@@ -154,8 +167,9 @@ export class TapeEntries {
     if (this.fault !== undefined) throw this.fault;
   }
 
-  diverge(difference: Difference): never {
-    const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at));
+  /** `ahead`: how many steps after those that were taken it is. */
+  diverge(difference: Difference, ahead = 0): never {
+    const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
     return this.fail(divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }));
   }
 
@@ -167,6 +181,8 @@ export class TapeEntries {
       this.diverge({ what: "missing", path: "", recorded: undefined, now: "more than was recorded" });
     }
     this.isLive = true;
+    const { costUsd } = this;
+    if (costUsd !== undefined) this.appendAt(this.evaluationId, { kind: "drew", value: { costUsd } });
     const { core, opened, runId, attempt, source } = this;
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
     if (this.differs) {
@@ -201,7 +217,8 @@ export class TapeEntries {
   }
 
   deliveryTo(run: Run): Delivery {
-    return { run, isEmitted: this.isReplay, delivering: this.delivering, timed: (at) => (this.now = at) };
+    const { isReplay: isEmitted, delivering } = this;
+    return { run, isEmitted, delivering, timed: (at) => (this.now = at) };
   }
 
   #drawn<T>(type: "number" | "string", draw: () => T): T {
@@ -219,8 +236,12 @@ export class TapeEntries {
     return value;
   }
 
+  /** Whether a passed entry says that the evaluation does not begin again any more. */
+  protected lasting = false;
+
   /** Takes an entry that the evaluation does not come to itself. */
   #pass(entry: JournalEntry): void {
+    if (entry.kind === "lasting" && entry.evaluationId === this.evaluationId) this.lasting = true;
     if (this.main !== undefined) emitEntry(entry, this.deliveryTo(this.main));
   }
 }

@@ -58,11 +58,14 @@ export class TapeEvents extends TapeEntries {
     return { event: isSame ? frozenJson(event) : numbered, isEmitted: this.isReplay };
   }
 
-  dispatched(run: Run, event: AppEvent, callId: string): void {
+  dispatched(run: Run, event: AppEvent, callId: string): boolean {
+    const isKept = this.delivering.has(event);
     this.delivering.add(event);
-    if (this.fault !== undefined || !this.isLive) return;
+    if (!this.isLive) return this.isReplay;
+    if (this.fault !== undefined || isKept) return true;
     this.tick();
     this.keepDispatched(run.evaluationId, event, callId);
+    return true;
   }
 
   /** Keeps a copy: an application's event may hold what changes later. */

@@ -4,6 +4,7 @@ import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { failure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
+import { stoppedTurn } from "./kept-turn.ts";
 
 /** Where a limit was met: only the same question gets it again from a record. */
 export type Asked = "check" | "checkRequest" | "unpriced" | "reserve" | "stopped" | "race";
@@ -81,12 +82,13 @@ export class RecordedLimits implements Limits {
       work.catch(() => {});
       return before as LimitFailure;
     }
-    const ended = await this.#limits.race(work, phase);
-    if (isFailure(ended) && (ended.stop === "deadline" || ended.stop === "aborted")) {
+    const ended: unknown = await this.#limits.race(work, phase);
+    if (ended === stoppedTurn) return this.#fromRecord("race", phase) as LimitFailure;
+    if (isFailure(ended as T | Failure) && isLimit(ended as Failure)) {
       const fired = this.#limits.stopped(phase);
       if (fired !== undefined) this.#record.met("race", fired);
     }
-    return ended;
+    return ended as T;
   }
 
   close(): void {
@@ -104,11 +106,14 @@ export class RecordedLimits implements Limits {
   #fromRecord(by: Asked, phase: EvaluationPhase): Failure | undefined {
     this.#met ??= this.#record.taken(by);
     if (this.#met === undefined) return undefined;
-    const isLimit = this.#met.stop === "deadline" || this.#met.stop === "aborted";
-    return isLimit || by === "check" || by === "checkRequest" || by === "reserve" || by === "unpriced"
+    return isLimit(this.#met) || by === "check" || by === "checkRequest" || by === "reserve" || by === "unpriced"
       ? { ...this.#met, phase }
       : undefined;
   }
+}
+
+function isLimit({ stop }: Failure): boolean {
+  return stop === "deadline" || stop === "aborted";
 }
 
 /** What a request that is answered from the record holds of a budget that was charged for it before. */

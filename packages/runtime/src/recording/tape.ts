@@ -4,13 +4,9 @@ import {
   type AppEvent,
   type EvaluateOptions,
   type EvaluationFailure,
-  type PolicyDecision,
   type Prompt,
   type PromptOverride,
   type RunFacts,
-  type Suspension,
-  type ToolCall,
-  type ToolReturn,
 } from "@proviso/core";
 import { isFrameworkEventType } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
@@ -19,18 +15,14 @@ import { abortedFailure, errorOf, type Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Transaction } from "../transactions/transaction.ts";
 import { begunEntry } from "./begun.ts";
-import type { EvaluationOutcome, HandlerParts, KeptCalls, PolicyQuestion, Tape } from "./contract.ts";
-import { Decisions, suspendedFault } from "./decisions.ts";
-import { EffectRecord } from "./effects.ts";
+import type { EvaluationOutcome, Tape } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
-import { runError, TapeFault } from "./fault.ts";
-import { recordedHandler } from "./handler.ts";
-import { emitEntry, keptCalls, type Delivery } from "./kept-calls.ts";
+import { runError } from "./fault.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
-import { goesOn, stepsIn } from "./standing.ts";
-import { TapeAnswers } from "./tape-answers.ts";
+import { goesOn } from "./standing.ts";
+import { stepsIn } from "./steps.ts";
+import { TapeCalls } from "./tape-calls.ts";
 import type { TapeOptions } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
@@ -41,9 +33,7 @@ function cancelledError(run: Run, { reason }: AbortSignal): EvaluationFailure {
 }
 
 /** The record of one run, as its evaluation goes through it. */
-export class RecordedTape extends TapeAnswers implements Tape<Run> {
-  readonly effects: EffectRecord;
-  readonly #decisions: Decisions;
+export class RecordedTape extends TapeCalls implements Tape<Run> {
   readonly #options: EvaluateOptions;
   #session: RecordedSession | undefined;
   #stopListening: (() => void) | undefined;
@@ -51,8 +41,6 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   constructor(source: RunSource, opened: OpenedSource, world: World, { options, evaluationId }: TapeOptions) {
     super(source, opened, world, evaluationId);
     this.#options = options;
-    this.effects = new EffectRecord(opened.unknown, this);
-    this.#decisions = new Decisions(this.runId, opened.suspended ?? [], () => this.clock.now());
   }
 
   setup<S extends Pick<Setup, "world">>(setup: S): S {
@@ -75,6 +63,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
       isKept: () => !this.isLive,
       taken: (by: Asked) => {
         const entry = this.isLive ? undefined : this.prefix.nextStop(by);
+        if (entry?.produced !== undefined) this.turn?.hasProduced(entry.produced);
         return entry && restoredFailure(entry.failure);
       },
       met: (by: Asked, why: Parameters<typeof savedFailure>[0]) => this.#met(by, why),
@@ -136,88 +125,8 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
     return why;
   }
 
-  calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
-    this.assertNoFault();
-    if (run.isInside) return undefined;
-    if (this.prefix.peek() === undefined) this.goLive();
-    if (this.isLive) {
-      this.#assertArguments();
-      return undefined;
-    }
-    return this.#keptCalls(run, calls);
-  }
-
-  async #keptCalls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> {
-    const delivery = this.deliveryTo(run);
-    const kept = await keptCalls(run, calls, this.prefix, delivery);
-    if (typeof kept === "object" && "fault" in kept) return this.fail(new TapeFault("state", kept.fault));
-    if (this.prefix.isEmpty()) this.goLiveUnlessEnded();
-    else this.prefix.passResumption();
-    if (kept === undefined || kept.answers.includes(undefined)) {
-      if (this.isReplay) this.#suspendedAgain(delivery);
-      if (this.prefix.peek() === undefined) this.goLive();
-      else
-        this.diverge({
-          what: "call",
-          path: "",
-          recorded: this.prefix.peek()?.kind,
-          now: calls.map(({ name }) => name),
-        });
-      this.#assertArguments();
-    }
-    return kept;
-  }
-
-  /** @throws where the calls that are about to run would not get what the model asked for. */
-  #assertArguments(): void {
-    if (!this.answerIsRedacted) return;
-    const why = "the arguments of a call that has not run yet were hidden";
-    this.fail(new TapeFault("redacted", `The run "${this.runId}" cannot go on: ${why}.`));
-  }
-
-  /** A replay ends where the run was suspended. */
-  #suspendedAgain(delivery: Delivery): void {
-    const rest = this.prefix.entries.slice(this.prefix.at);
-    const suspended = rest.find((entry) => entry.kind === "suspended");
-    if (suspended === undefined) return;
-    for (const entry of rest) {
-      delivery.timed(entry.at);
-      emitEntry(entry, delivery);
-    }
-    this.fail(suspendedFault(this.runId, suspended.pending, ""));
-  }
-
-  handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
-    return recordedHandler(this, run, parts);
-  }
-
-  decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {
-    return this.#decisions.decided(run, question);
-  }
-
-  decidedResult(run: Run, call: ToolCall): ToolReturn<unknown> | undefined {
-    return this.#decisions.result(run, call);
-  }
-
-  suspend(run: Run, question: PolicyQuestion, later: Suspension): never {
-    this.assertNoFault();
-    return this.fail(this.#decisions.suspend(run, question, later));
-  }
-
   error(run: Run): EvaluationFailure | undefined {
     return this.fault && runError(run, this.runId, this.fault);
-  }
-
-  succeeded(run: Run, call: ToolCall, transaction: Transaction): void {
-    if (!run.isInside && this.fault === undefined) this.effects.succeeded(run, call, transaction);
-  }
-
-  committing(run: Run, transaction: Transaction): Promise<void> | undefined {
-    return this.fault === undefined ? this.effects.committing(run, transaction) : undefined;
-  }
-
-  committed(run: Run, transaction: Transaction): Promise<void> | undefined {
-    return this.effects.committed(run, transaction);
   }
 
   facts(): RunFacts {
@@ -230,14 +139,17 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
 
   async end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
     this.#stopListening?.();
+    await this.rerun?.close();
     try {
       await this.#suspended(run);
       await this.#ended(run, outcome);
     } catch (error) {
       this.fault ??= this.faultOf(error);
     }
-    await this.source.close();
     const reason = this.fault?.reason;
+    // What was written after the end would fence who goes on.
+    if (reason === "agent" || reason === "state" || reason === "redacted") await this.source.flush()?.catch(() => {});
+    await this.source.close();
     const isRefused = reason === "fenced" || reason === "suspended" || (reason === undefined && "response" in outcome);
     if (this.signal.aborted && isRefused) return { error: cancelledError(run, this.signal) };
     if (this.fault === undefined) return outcome;
@@ -249,7 +161,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   /** The last that is kept of an attempt that waits: the question, and the event that says so. */
   async #suspended(run: Run): Promise<void> {
     const { fault } = this;
-    const { waitsFor } = this.#decisions;
+    const { waitsFor } = this.decisions;
     if (fault?.reason !== "suspended" || waitsFor === undefined || !this.isLive) return;
     this.fault = undefined;
     this.append(run.evaluationId, waitsFor);
@@ -277,6 +189,7 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
 
   async notBegun(error: EvaluationFailure): Promise<EvaluationFailure> {
     this.#stopListening?.();
+    await this.rerun?.close();
     await this.source.close().catch(() => {});
     const fault = this.fault;
     if (fault === undefined) return error;
@@ -293,6 +206,8 @@ export class RecordedTape extends TapeAnswers implements Tape<Run> {
   #met(by: Asked, why: Parameters<typeof savedFailure>[0]): void {
     if (this.fault !== undefined || this.main === undefined || this.isStopped) return;
     this.isStopped = true;
-    if (this.isLive) this.append(this.evaluationId, { kind: "stopped", by, failure: savedFailure(why) });
+    if (!this.isLive) return;
+    const of = this.turn === undefined ? {} : { produced: this.turn.produced() };
+    this.append(this.evaluationId, { kind: "stopped", by, failure: savedFailure(why), ...of });
   }
 }

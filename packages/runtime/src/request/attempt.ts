@@ -8,6 +8,7 @@ import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../elapsed.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import { keepsLevel } from "../logging.ts";
+import type { AgentTurn } from "../recording/contract.ts";
 import { announceRequest } from "../observing/rendered.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
@@ -27,6 +28,8 @@ export interface Work {
   begin(onDelta: ((delta: ModelDelta) => void) | undefined, granted: Granted): Promise<unknown>;
   /** Resolves when the work has to end for a reason of its own, before the evaluation's limits are met. */
   readonly stopped?: Promise<Failure>;
+  /** The turn of an agent that it is; left out: a model is asked. */
+  readonly turn?: AgentTurn | undefined;
   /** What is sent. */
   readonly messages: readonly Message[];
   /** Milliseconds that its pace has held it back; left out: none. */
@@ -152,16 +155,20 @@ function begun(
     return ended;
   }
   const ask = (own: typeof onDelta): ReturnType<typeof asData> => asData(work, own, granted);
-  const { request, queuedMs } = work;
+  const { request, queuedMs, turn } = work;
   const begin = (): ReturnType<typeof asData> =>
-    run.tape === undefined ? ask(onDelta) : run.tape.answer(run, { attempt, request, queuedMs, onDelta, ask });
+    run.tape === undefined ? ask(onDelta) : run.tape.answer(run, { attempt, request, queuedMs, onDelta, turn, ask });
   const answering = priced(run, work.wanted === undefined ? begin() : runInRequest(granted, begin));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
-  return run.limits.race(ending, "request").then((answer) => {
+  const conclude = (answer: ModelResponse | ModelFailure | Failure): Outcome => {
     const outcome = settled(run, work, deltas, granted, answer);
     logEnd(run, attempt, askedAt, outcome);
     return outcome;
-  });
+  };
+  const racing = run.limits.race(ending, "request");
+  // What an agent's turn costs stands behind its calls in a record.
+  if (turn === undefined || run.tape === undefined) return racing.then(conclude);
+  return racing.then((answer) => turn.idle().then(() => conclude(answer)));
 }
 
 /** The first answer of an adapter waits for its prices, if they are not there yet. */

@@ -14,7 +14,7 @@ import type {
 } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
 import { whyNoJson, messageOf } from "@proviso/core/internal";
-import { readCalls, readSources } from "./told.ts";
+import { readCalls, readSources } from "./answer-parts.ts";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
 import { isA } from "../is-a.ts";
 

@@ -1,13 +1,16 @@
 // 1. An attempt that may begin again is one transaction: its calls are inside, and are undone with it.
-// 2. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
+// 2. In a run, what outlives the process is part of no attempt: the attempt ends before a call that may change it, and the
+//    evaluation does not begin again, since the record has such a call as done.
+// 3. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
 import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
 import type { Answer } from "../response.ts";
 import type { Run } from "../run.ts";
-import { beginAttempt } from "../tools/begin.ts";
+import { placed } from "../tools/begin.ts";
 import { deliverEvents } from "../tools/recording.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
-import type { Transaction } from "../transactions/transaction.ts";
+import type { LockMode } from "../transactions/lock.ts";
+import { beginTransaction, type Transaction } from "../transactions/transaction.ts";
 
 /** The one that an attempt asks first. */
 export interface Next {
@@ -35,6 +38,7 @@ export async function beginAgain(
     const transaction = await beginAttempt(run);
     if (!("holds" in transaction)) return notBegun(transaction);
     run.attempt = transaction;
+    run.endAttempt = () => commit(run, transaction);
     let answer: Answer | Failure;
     try {
       answer = await once();
@@ -42,12 +46,13 @@ export async function beginAgain(
       await commit(run, transaction);
       throw cause;
     }
+    if (run.attempt === undefined) return answer;
     const next = isFailure(answer) && mayRepeat(run, repeatTools) ? attempts.goOn(answer) : undefined;
     if (next === undefined || !isFailure(answer)) {
       await commit(run, transaction);
       return answer;
     }
-    run.attempt = undefined;
+    left(run);
     await rollback(transaction);
     await endTransaction(transaction);
     if (whyNoMoreCalls(run) !== undefined) return answer;
@@ -57,6 +62,19 @@ export async function beginAgain(
     run.log("warn", { attempt, code, error: answer.message, ...next }, "prompt.restarted");
   }
   return once();
+}
+
+/**
+ * One transaction for all that an attempt does, so that the evaluation may begin again. Its calls are inside it; what
+ * outlives the process is not, where a record has such calls as done when they are.
+ */
+function beginAttempt(run: Run): ReturnType<typeof beginTransaction> {
+  const mode: LockMode = run.nesting?.readOnly === true ? "read" : "write";
+  const isRecorded = run.tape !== undefined && !run.isInside;
+  const participants = run.resources.participants().filter(({ resource }) => !isRecorded || resource.durable !== true);
+  const resources = participants.map((participant) => ({ ...participant, mode }));
+  const name = `the evaluation of ${run.promptName}`;
+  return beginTransaction(placed(run, [], { parent: undefined, name, sessionMode: mode, resources, mode }));
 }
 
 /** Whether all tools that succeeded may run once more. */
@@ -77,8 +95,15 @@ function notBegun(why: Failure | { readonly error: unknown }): Failure {
   return failure({ stop: "render", phase: "request", cause, message });
 }
 
-async function commit(run: Run, transaction: Transaction): Promise<void> {
+function left(run: Run): void {
   run.attempt = undefined;
+  run.endAttempt = undefined;
+}
+
+/** Once: an attempt that was committed early is over. */
+async function commit(run: Run, transaction: Transaction): Promise<void> {
+  if (run.attempt !== transaction) return;
+  left(run);
   deliverEvents(run, transaction.pendingEvents.splice(0));
   await endTransaction(transaction);
 }

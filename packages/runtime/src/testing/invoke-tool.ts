@@ -14,7 +14,7 @@ import { adapterOptionNames } from "../adapter-options.ts";
 import { modelAdapter } from "../evaluate.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
-const { throttle: _throttle, toolChoice: _toolChoice, ...environmentNames } = adapterOptionNames;
+const { throttle: _throttle, toolChoice: _toolChoice, journal: _journal, ...environmentNames } = adapterOptionNames;
 
 /**
  * One call through the executor, as in an evaluation: arguments validated, policies asked, changes undone if it fails.

@@ -17,14 +17,6 @@ import type { Accepted } from "./invocation.ts";
 
 type More = Pick<TransactionOptions, "parent" | "sessionMode">;
 
-/** One transaction for all that an attempt does, so that the evaluation may begin again. Its calls are inside it. */
-export function beginAttempt(run: Run): ReturnType<typeof beginTransaction> {
-  const mode: LockMode = run.nesting?.readOnly === true ? "read" : "write";
-  const resources = run.resources.participants().map((participant) => ({ ...participant, mode }));
-  const name = `the evaluation of ${run.promptName}`;
-  return beginTransaction(placed(run, [], { parent: undefined, name, sessionMode: mode, resources, mode }));
-}
-
 /** One transaction for calls that go together, or why none can begin; at once where nothing has to be waited for. */
 export function beginCalls(
   run: Run,
@@ -61,6 +53,8 @@ function beginPrepared(
   more: More | undefined,
 ): ReturnType<typeof beginTransaction> {
   const options = optionsFor(run, calls, policies, more);
+  const ending = run.endAttempt && run.tape?.endingAttempt(run, options.resources);
+  if (ending !== undefined) return ending.then(() => beginPrepared(run, calls, policies, more));
   const error = unguardedWrite(run, calls, options.resources);
   return error === undefined ? beginTransaction(options) : { error };
 }
@@ -156,7 +150,7 @@ function optionsFor(
  * Adds where a transaction of this evaluation stands, and whom it reports to. The fields are written one by one: V8
  * makes an object with more fields behind a spread several times slower.
  */
-function placed(
+export function placed(
   run: Run,
   callIds: readonly string[],
   { parent, name, sessionMode, resources, mode }: Omit<TransactionOptions, "id" | "core" | "startedIn" | "host">,

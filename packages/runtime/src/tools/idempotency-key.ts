@@ -8,12 +8,12 @@ import type { Run } from "../run.ts";
  * or a process makes up are not in it, so that the call has the same key whenever its run goes on.
  */
 export function keyOfCall(run: Run, call: ToolCall): string {
-  const place = [run.turn, Math.max(0, run.calls.indexOf(call))];
+  const place = [run.turn, run.callsBefore + Math.max(0, run.calls.indexOf(call))];
   return shortHash([placeOf(run), ...place, call.name, argumentsOf(call)]);
 }
 
 /** The run, and the calls and evaluations that the evaluation is inside of. */
-function placeOf({ nesting, tape, evaluationId }: Run): string {
+export function placeOf({ nesting, tape, evaluationId }: Run): string {
   if (nesting === undefined) return tape?.runId ?? evaluationId;
   return `${nesting.idempotencyKey?.() ?? placeOf(nesting.run)} ${nesting.ordinal ?? 0}`;
 }

@@ -162,8 +162,6 @@ export function isLater(
 
 /** Suspends the run, or denies where there is none that can wait. @throws where the run is suspended. */
 export function decideLater(run: Run, question: PolicyQuestion, later: Suspension): Denied {
-  const { tape } = run;
-  if (tape !== undefined && !run.isInside) return tape.suspend(run, question, later);
-  const why = tape === undefined ? "there is no run to wait in" : "a call inside of another one cannot wait";
-  return { denied: `Not run: this has to be decided first, and ${why}: ${later.question}` };
+  run.tape?.suspend(run, question, later);
+  return { denied: `Not run: this has to be decided first, and there is no run to wait in: ${later.question}` };
 }

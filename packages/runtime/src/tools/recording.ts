@@ -50,8 +50,10 @@ function deliver(run: Run, { id }: ToolCall, { pendingEvents }: Transaction): vo
   const own = pendingEvents.filter(({ callId }) => callId === id);
   const others = pendingEvents.filter(({ callId }) => callId !== id);
   pendingEvents.splice(0, pendingEvents.length, ...others);
-  if (run.attempt === undefined) deliverEvents(run, own);
-  else run.attempt.pendingEvents.push(...own);
+  if (run.attempt === undefined) return deliverEvents(run, own);
+  // The record has them with their call; listeners receive them when the attempt counts.
+  if (!run.isInside) for (const { event, callId } of own) run.tape?.dispatched(run, event, callId);
+  run.attempt.pendingEvents.push(...own);
 }
 
 /** Delivers events that count now, to the call around or else to the listeners. */
@@ -63,7 +65,7 @@ export function deliverEvents(run: Run, own: readonly PendingEvent[]): void {
     return;
   }
   for (const { event, by, callId } of own) {
-    run.tape?.dispatched(run, event, callId);
+    if (run.tape?.dispatched(run, event, callId) === false) continue;
     for (const error of run.core.notify(event)) {
       run.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     }

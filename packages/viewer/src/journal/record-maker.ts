@@ -97,9 +97,11 @@ export class RecordMaker {
       case "resumed":
       case "adopted":
       case "asked":
+      case "called":
       case "answered":
       case "waited":
       case "drew":
+      case "lasting":
       case "started":
       case "finished":
       case "checked":

@@ -1,0 +1,138 @@
+// What the record says of the calls of a replayed run whose handlers run again.
+import type { ModelRequest, ToolCall, ToolInvoked } from "@proviso/core";
+import { canonicalJson } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
+import { differenceIn } from "./compare.ts";
+import type { KeptCalls } from "./contract.ts";
+import type { Difference, EntryOf, JournalEntry } from "./entries.ts";
+import { TapeFault } from "./fault.ts";
+import { keptCalls } from "./kept-calls.ts";
+import { Prefix } from "./prefix.ts";
+
+/** A call of the run's own evaluation, as the record has it. */
+export interface RecordedCall {
+  readonly turn: number;
+  /** What it came to; of a call that listeners refused, what it had come to before. */
+  readonly end: ToolInvoked;
+  /** Why listeners refused it; undefined: they did not. */
+  readonly refusal: string | undefined;
+  /** The application's events that it dispatched, in order. */
+  readonly dispatched: readonly unknown[];
+  /** Whether its handler began. */
+  readonly isStarted: boolean;
+  /** Whether its handler did not begin for a reason that does not come again: a limit, or a process that ended. */
+  readonly isAnswered: boolean;
+  /** Epoch milliseconds of its end. */
+  readonly at: number;
+}
+
+/** The first difference, and the call that it is in. */
+export interface CallDifference {
+  readonly turn: number;
+  readonly callId: string;
+  readonly difference: Difference;
+}
+
+const keyOf = (turn: number, callId: string): string => canonicalJson([turn, callId]);
+
+/** The calls of a record that have an end. */
+export class RecordedCalls {
+  readonly #calls = new Map<string, RecordedCall>();
+
+  constructor(entries: readonly JournalEntry[]) {
+    const own = entries[0]?.evaluationId;
+    const unknown = new Set<string>();
+    const started = new Set<string>();
+    const stopped = new Set<number>();
+    let turn = 0;
+    for (const entry of entries) {
+      if (entry.evaluationId !== own) continue;
+      if (entry.kind === "answered") ({ turn } = entry);
+      if (entry.kind === "stopped") stopped.add(turn);
+      if (entry.kind === "started") started.add(keyOf(entry.turn, entry.callId));
+      if (entry.kind === "event" && entry.event.type === "run.resumed") {
+        for (const { callId } of entry.event.unknown) unknown.add(callId);
+      }
+      if (entry.kind === "dispatched" && entry.callId !== undefined) this.#dispatched(turn, entry);
+      if (entry.kind === "event" && entry.event.type === "tool.invoked") {
+        const { event } = entry;
+        const isStarted = started.has(keyOf(event.turn, event.callId));
+        const isAnswered = !isStarted && (stopped.has(event.turn) || unknown.has(event.callId));
+        this.#ended(event, { isStarted, isAnswered, at: entry.at });
+      }
+    }
+  }
+
+  /** undefined: the record has no end of it. */
+  get(turn: number, callId: string): RecordedCall | undefined {
+    return this.#calls.get(keyOf(turn, callId));
+  }
+
+  /** Where a call differs from the recorded one; undefined: nowhere. */
+  difference(
+    recorded: RecordedCall,
+    { end, dispatched }: { readonly end: unknown; readonly dispatched: readonly unknown[] },
+  ): Difference | undefined {
+    const { name } = recorded.end;
+    const found = differenceIn(outcomeOf(recorded.end), outcomeOf(end));
+    if (found !== undefined) return { what: "call", ...found, path: `${name}: ${found.path}` };
+    const event = differenceIn(recorded.dispatched, dispatched);
+    return event && { what: "event", ...event, path: `${name}: dispatched${event.path}` };
+  }
+
+  #ended(event: ToolInvoked, of: Pick<RecordedCall, "isStarted" | "isAnswered" | "at">): void {
+    const { turn, callId, result } = event;
+    const before = this.get(turn, callId);
+    // A success that could not be recorded is followed by its failure.
+    const isRefused = before?.end.result.success === true && !result.success;
+    const end = isRefused ? before.end : event;
+    const refusal = isRefused ? result.message : undefined;
+    this.#calls.set(keyOf(turn, callId), { turn, dispatched: [], ...before, ...of, end, refusal });
+  }
+
+  #dispatched(turn: number, { callId = "", event }: EntryOf<"dispatched">): void {
+    const call = this.get(turn, callId);
+    if (call === undefined) return;
+    this.#calls.set(keyOf(turn, callId), { ...call, dispatched: [...call.dispatched, event] });
+  }
+}
+
+function outcomeOf(event: unknown): unknown {
+  const { name, params, result } = event as ToolInvoked;
+  return { name, params, result };
+}
+
+/** The call of the run's own evaluation that an evaluation is inside. */
+export function callAround(run: Run): { readonly turn: number; readonly callId: string; readonly name: string } {
+  let { nesting } = run;
+  while (nesting?.run.nesting?.callId !== undefined) ({ nesting } = nesting.run);
+  const callId = nesting?.callId ?? "";
+  const name = nesting?.run.calls.find(({ id }) => id === callId)?.name ?? "";
+  return { turn: nesting?.run.turn ?? 0, callId, name };
+}
+
+/** The text that a request ends with, for a message. */
+export function lastText(request: ModelRequest | undefined): unknown {
+  const last = request?.messages.at(-1);
+  return last === undefined || !("text" in last) ? "a request" : last.text;
+}
+
+/** Answers calls from the record whose arguments were hidden: those are of no use to a handler. */
+export async function hiddenCalls(
+  run: Run,
+  calls: readonly ToolCall[],
+  { entries, answered }: { readonly entries: readonly JournalEntry[]; readonly answered: EntryOf<"answered"> },
+): Promise<KeptCalls | undefined> {
+  const prefix = new Prefix(entries, { pass: () => {}, timed: () => {} });
+  prefix.own.add(run.evaluationId);
+  const ids = new Set(calls.map(({ id }) => id));
+  const from = entries.indexOf(answered);
+  const isOne = (entry: JournalEntry): boolean =>
+    entry.kind === "event" && "callId" in entry.event && ids.has(entry.event.callId);
+  const first = entries.findIndex((entry, place) => place > from && isOne(entry));
+  prefix.at = first === -1 ? entries.length : first;
+  const delivery = { run, isEmitted: false, delivering: new WeakSet<object>(), timed: () => {} };
+  const kept = await keptCalls(run, calls, prefix, delivery);
+  if (typeof kept === "object" && "fault" in kept) throw new TapeFault("state", kept.fault);
+  return kept;
+}

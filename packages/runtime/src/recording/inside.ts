@@ -1,0 +1,42 @@
+// Evaluations inside calls that are run again: the answers that they were given in earlier attempts.
+import type { EntryOf, JournalEntry } from "./entries.ts";
+
+type Answered = EntryOf<"answered">;
+
+/**
+ * Returns the answers that evaluations inside calls without an end were given, in any attempt, by the key of the request.
+ * They are read from the whole record: no attempt goes on from them, since the call is run again as one.
+ */
+export function insideAnswers(entries: readonly JournalEntry[]): ReadonlyMap<string, Answered> {
+  const own = entries[0]?.evaluationId;
+  const asked = new Map<string, string>();
+  const calls = new Map<string, string>();
+  const kept = new Map<string, Map<string, Answered>>();
+  let isStopped = false;
+  for (const entry of entries) {
+    const { evaluationId } = entry;
+    if (evaluationId === own) {
+      // What a limit has stopped is run again.
+      if (entry.kind === "stopped" || entry.kind === "resumed") isStopped = entry.kind === "stopped";
+      if (!isStopped) for (const callId of endedBy(entry)) kept.delete(callId);
+    } else if (entry.kind === "event") {
+      const { parent } = entry.event;
+      const callId = parent?.evaluationId === own ? parent?.callId : calls.get(parent?.evaluationId ?? "");
+      if (callId !== undefined && !calls.has(evaluationId)) calls.set(evaluationId, callId);
+    } else if (entry.kind === "asked" && entry.key !== undefined) asked.set(evaluationId, entry.key);
+    else if (entry.kind === "answered" && entry.answer.failure === undefined && entry.isRedacted !== true) {
+      const [key, callId] = [asked.get(evaluationId), calls.get(evaluationId)];
+      if (key === undefined || callId === undefined) continue;
+      const ofCall = kept.get(callId) ?? new Map<string, Answered>();
+      kept.set(callId, ofCall.set(key, entry));
+    }
+  }
+  return new Map(Array.from(kept.values(), (ofCall) => Array.from(ofCall)).flat());
+}
+
+/** The calls of the run's own evaluation that end with an entry: what was inside them is not asked again. */
+function endedBy(entry: JournalEntry): readonly string[] {
+  if (entry.kind === "committed") return entry.callIds;
+  const isFailure = entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success;
+  return isFailure && entry.event.type === "tool.invoked" ? [entry.event.callId] : [];
+}

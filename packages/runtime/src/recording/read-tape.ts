@@ -1,0 +1,78 @@
+// What an evaluation beside a record needs of it, where nothing is appended and nothing is waited for.
+import type { Blobs, RunFacts } from "@proviso/core";
+import type { World } from "../environment.ts";
+import type { Failure } from "../failures.ts";
+import type { Limits } from "../limits.ts";
+import type { EvaluationOutcome } from "./contract.ts";
+import type { OpenedSource, RunSource } from "./run-source.ts";
+
+/** A tape that appends nothing: all that is asked of it comes from a record. */
+export class ReadTape {
+  readonly runId: string;
+  readonly attempt: number;
+  readonly isReplay = false;
+  readonly sendsNothing = true;
+  readonly clock: World["clock"];
+  readonly evaluationId: string;
+  readonly signal: AbortSignal;
+  readonly blobs: Blobs | undefined;
+
+  constructor(source: RunSource, opened: OpenedSource, { clock }: World) {
+    this.runId = source.id;
+    this.attempt = opened.attempt;
+    this.clock = clock;
+    this.evaluationId = opened.entries[0]?.evaluationId ?? "";
+    this.signal = source.signal;
+    this.blobs = source.blobs;
+  }
+
+  runAgain(): void {}
+
+  limits(limits: Limits): Limits {
+    return limits;
+  }
+
+  endingAttempt(): undefined {
+    return undefined;
+  }
+
+  called(): void {}
+
+  cut(): Failure | undefined {
+    return undefined;
+  }
+
+  isKept(): boolean {
+    return true;
+  }
+
+  cost(): number | undefined {
+    return undefined;
+  }
+
+  async waited(): Promise<unknown> {
+    return undefined;
+  }
+
+  error(): undefined {
+    return undefined;
+  }
+
+  succeeded(): void {}
+
+  committing(): undefined {
+    return undefined;
+  }
+
+  committed(): undefined {
+    return undefined;
+  }
+
+  facts(): RunFacts {
+    return Object.freeze({ id: this.runId, attempt: this.attempt, keptSteps: 0 });
+  }
+
+  async end(_run: unknown, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
+    return outcome;
+  }
+}

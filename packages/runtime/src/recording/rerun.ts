@@ -1,0 +1,298 @@
+// A replay whose handlers and policies run again: an evaluation beside the replay, whose calls have to come to what the record
+// has. Its model, and those of evaluations inside its calls, answer from the record. What the replay emits is the record's.
+import type {
+  AppEvent,
+  EvaluateOptions,
+  EvaluationFailure,
+  ModelFailure,
+  ModelResponse,
+  PolicyDecision,
+  Prompt,
+  PromptOverride,
+  Suspension,
+  ToolCall,
+  ToolInvoked,
+} from "@proviso/core";
+import { toJsonValue } from "@proviso/core/internal";
+import type { World } from "../environment.ts";
+import type { Run } from "../run.ts";
+import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
+import { answerAgain, RequestHashes } from "./answers.ts";
+import { callAround, hiddenCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
+import type {
+  HandlerParts,
+  KeptCalls,
+  NumberedEvent,
+  NumberingRun,
+  PolicyQuestion,
+  RecordedRequest,
+  Tape,
+} from "./contract.ts";
+import { Decisions } from "./decisions.ts";
+import type { Difference, EntryOf } from "./entries.ts";
+import { TapeFault } from "./fault.ts";
+import { ReadTape } from "./read-tape.ts";
+import { queuesOf, taken, type Queues } from "./queues.ts";
+import type { OpenedSource, RunSource } from "./run-source.ts";
+import { recordedSession } from "./session.ts";
+
+/** Evaluates with a tape of its own. */
+export type EvaluateAgain = (tape: Tape<Run>) => Promise<unknown>;
+
+/** The record of a run for an evaluation that runs its calls again. It appends nothing. */
+export class Rerun extends ReadTape implements Tape<Run> {
+  readonly #opened: OpenedSource;
+  readonly #world: World;
+  readonly #evaluate: EvaluateAgain;
+  readonly #recorded: RecordedCalls;
+  readonly #queues: Queues;
+  readonly #decisions: Decisions;
+  readonly #hashes = new RequestHashes();
+  /** The key of the last request of an evaluation inside a call, by the evaluation. */
+  readonly #keys = new Map<string, string>();
+  readonly #dispatched = new Map<string, unknown[]>();
+  readonly #ended = new Map<string, ToolInvoked>();
+  #now: number;
+  #found: CallDifference | undefined;
+  #evaluation: Promise<unknown> | undefined;
+  /** The turn whose calls the replay has come to. */
+  #reached = 0;
+  #isOver = false;
+  readonly #ending = new AbortController();
+  #wake: (() => void) | undefined;
+  /** The turn whose calls have ended. */
+  #endedTurn = 0;
+  #onTurn: (() => void) | undefined;
+  /** Answers whose arguments were hidden, by turn: their calls are answered from the record. */
+  readonly #hidden = new Map<number, EntryOf<"answered">>();
+
+  constructor(source: RunSource, opened: OpenedSource, world: World, evaluate: EvaluateAgain) {
+    super(source, opened, world);
+    this.#opened = opened;
+    this.#world = world;
+    this.#evaluate = evaluate;
+    this.#recorded = new RecordedCalls(opened.entries);
+    this.#queues = queuesOf(opened.entries);
+    this.#now = opened.entries[0]?.at ?? 0;
+    this.#decisions = new Decisions(source.id, opened.suspended ?? [], () => this.#now);
+  }
+
+  /** Runs the calls of a turn that the replay has come to. Resolves when they have ended, or something differs. */
+  async callsOf(turn: number): Promise<void> {
+    this.#reached = turn;
+    if (this.#evaluation === undefined) {
+      const settled = (): void => {
+        this.#isOver = true;
+        this.#onTurn?.();
+      };
+      this.#evaluation = this.#evaluate(this);
+      this.#evaluation.then(settled, settled);
+    }
+    this.#wake?.();
+    while (this.#endedTurn < turn && !this.#isOver && this.#found === undefined) {
+      await new Promise<void>((resolve) => (this.#onTurn = resolve));
+    }
+  }
+
+  /** Where a call is not as it was; undefined: nowhere, or the record has no end of it. */
+  differenceOf(turn: number, callId: string): Difference | undefined {
+    if (this.#found?.turn === turn && this.#found.callId === callId) return this.#found.difference;
+    const key = `${turn} ${callId}`;
+    const recorded = this.#recorded.get(turn, callId);
+    const end = this.#ended.get(key);
+    if (recorded === undefined || this.#hidden.has(turn)) return undefined;
+    if (end !== undefined) {
+      return this.#recorded.difference(recorded, { end, dispatched: this.#dispatched.get(key) ?? [] });
+    }
+    // Calls do not run after a difference.
+    if (this.#found !== undefined) return undefined;
+    return { what: "call", path: recorded.end.name, recorded: recorded.end.result, now: undefined };
+  }
+
+  /** Ends the evaluation, and waits until what it had opened is closed. */
+  async close(): Promise<void> {
+    this.#isOver = true;
+    this.#ending.abort();
+    this.#wake?.();
+    await this.#evaluation?.catch(() => {});
+  }
+
+  /** Why the evaluation could not begin; undefined: it could. */
+  failure: EvaluationFailure | undefined;
+
+  setup<S extends { readonly world: World }>(setup: S): S {
+    const { random, newId } = this.#world;
+    const world: World = {
+      ...setup.world,
+      logger: undefined,
+      observers: undefined,
+      clock: { now: () => this.#now, sleep: setup.world.clock.sleep.bind(setup.world.clock) },
+      random: () => (taken(this.#queues.numbers) as number | undefined) ?? random(),
+      newId: () => (taken(this.#queues.texts) as string | undefined) ?? newId(),
+    };
+    return { ...setup, world };
+  }
+
+  openSession({ policies }: EvaluateOptions, prompt: Prompt): SessionCore {
+    const of = { mode: "run", runId: this.runId, newId: this.#world.newId } as const;
+    return recordedSession(this.#opened.entries[0], { policies }, prompt, of).core;
+  }
+
+  async override(): Promise<PromptOverride | undefined> {
+    const { entries } = this.#opened;
+    const begun = entries.findLast((entry) => entry.kind === "adopted") ?? entries[0];
+    return begun?.kind === "begun" || begun?.kind === "adopted" ? begun.override : undefined;
+  }
+
+  begin(run: Run): void {
+    if (run.nesting !== undefined) return;
+    const [begun] = this.#opened.entries;
+    if (begun?.kind === "begun" && begun.history !== undefined) {
+      const { messages, question } = begun.history;
+      run.conversation.replace({ messages, question });
+    }
+    // What listeners refused is refused again.
+    run.core.session.on("tool.invoked", ({ evaluationId, turn, callId, result }) => {
+      const refusal = evaluationId === this.evaluationId ? this.#recorded.get(turn, callId)?.refusal : undefined;
+      if (refusal !== undefined && result.success)
+        throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
+    });
+  }
+
+  options({ resources, policies, overrides, signal: given }: EvaluateOptions): EvaluateOptions {
+    const [begun] = this.#opened.entries;
+    const loop = begun?.kind === "begun" ? begun.options : {};
+    const { maxTurns, maxRepairs, toolChoice } = loop;
+    const { signal: ending } = this.#ending;
+    const signal = given === undefined ? ending : AbortSignal.any([given, ending]);
+    return { resources, policies, overrides, maxTurns, maxRepairs, toolChoice, signal };
+  }
+
+  number(run: NumberingRun, filled: object): NumberedEvent | undefined {
+    const event = filled as UnnumberedEvent & { at: number };
+    event.at = this.#now;
+    const numbered = run.core.number(event);
+    if (numbered.type === "tool.invoked" && !run.isInside) this.#invoked(numbered);
+    return { event: numbered, isEmitted: true };
+  }
+
+  #invoked(event: ToolInvoked): void {
+    const { turn, callId } = event;
+    const recorded = this.#recorded.get(turn, callId);
+    const key = `${turn} ${callId}`;
+    // The failure of a refused call follows from its refusal.
+    if (this.#ended.has(key)) return;
+    this.#ended.set(key, toJsonValue(event)?.value as ToolInvoked);
+    if (recorded === undefined || this.#found !== undefined) return;
+    // What it dispatched is compared when the replay comes to it.
+    const of = { end: this.#ended.get(key), dispatched: recorded.dispatched };
+    const difference = this.#recorded.difference(recorded, of);
+    if (difference !== undefined) this.#differs({ turn, callId, difference });
+  }
+
+  #differs(found: CallDifference): void {
+    this.#found ??= found;
+    this.#onTurn?.();
+  }
+
+  dispatched(run: Run, event: AppEvent, callId: string): boolean {
+    const key = `${run.turn} ${callId}`;
+    const before = this.#dispatched.get(key) ?? [];
+    this.#dispatched.set(key, [...before, toJsonValue(run.redact(event))?.value]);
+    return true;
+  }
+
+  async answer(run: Run, { request }: RecordedRequest): Promise<ModelResponse | ModelFailure> {
+    this.#assertGoesOn();
+    if (run.isInside) return this.#answerInside(run, request);
+    const answered = taken(this.#queues.answers.get(run.evaluationId) ?? []);
+    if (run.nesting === undefined) this.#endedTurn = run.turn - 1;
+    this.#onTurn?.();
+    // The record ends here.
+    if (answered === undefined) throw this.#over();
+    this.#now = Math.max(this.#now, answered.at);
+    const { answer } = answered;
+    if (run.nesting === undefined && answer.failure === undefined && answer.message.toolCalls.length > 0) {
+      if (answered.isRedacted === true) this.#hidden.set(run.turn, answered);
+      while (this.#reached < run.turn && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
+      this.#assertGoesOn();
+    }
+    return answerAgain(run, answer);
+  }
+
+  #answerInside(
+    run: Run,
+    request: RecordedRequest["request"],
+  ): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
+    this.#hashes.of(run, request);
+    const key = this.#hashes.key(run) ?? "";
+    this.#keys.set(run.evaluationId, key);
+    const answered = taken(this.#queues.inside.get(key) ?? []);
+    if (answered !== undefined) return answerAgain(run, answered.answer);
+    const of = callAround(run);
+    const path = `${of.name}: a request inside`;
+    this.#differs({ ...of, difference: { what: "request", path, recorded: undefined, now: lastText(request) } });
+    throw this.#over();
+  }
+
+  /** A refused request is made again where the record has an answer to it. */
+  delay(run: Run): number | undefined {
+    const left = run.isInside
+      ? this.#queues.inside.get(this.#keys.get(run.evaluationId) ?? "")
+      : this.#queues.answers.get(run.evaluationId);
+    const next = left?.at(-1);
+    return next !== undefined && (run.isInside || next.turn === run.turn) ? 0 : undefined;
+  }
+
+  async checked(): Promise<string | undefined> {
+    return taken(this.#queues.checked)?.missing;
+  }
+
+  calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
+    const hidden = run.isInside ? undefined : this.#hidden.get(run.turn);
+    return hidden && hiddenCalls(run, calls, { entries: this.#opened.entries, answered: hidden });
+  }
+
+  handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
+    if (this.#found !== undefined || this.#isOver) return parts.thrown(this.#over());
+    if (run.isInside) return parts.execute();
+    const recorded = this.#recorded.get(run.turn, parts.call.id);
+    if (recorded === undefined) return parts.thrown(this.#over());
+    this.#now = Math.max(this.#now, recorded.at);
+    const given = this.#decisions.result(run, parts.call, false);
+    if (given !== undefined) return parts.checked(given);
+    if (!recorded.isAnswered) return parts.execute();
+    const { result } = recorded.end;
+    return result.success ? parts.checked(result.value) : parts.refused(result.message);
+  }
+
+  decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {
+    // A decision that came too late is one of the time when the run went on.
+    this.#now = Math.max(this.#now, this.#recorded.get(run.turn, question.call.id)?.at ?? this.#now);
+    return this.#decisions.decided(run, question, false);
+  }
+
+  suspend(run: Run, { call }: PolicyQuestion, { question }: Suspension): void {
+    const recorded = run.isInside ? undefined : this.#recorded.get(run.turn, call.id);
+    if (recorded !== undefined) {
+      const path = `${recorded.end.name}: a decision`;
+      const difference: Difference = { what: "call", path, recorded: recorded.end.result, now: question };
+      this.#differs({ turn: run.turn, callId: call.id, difference });
+    }
+    throw this.#over();
+  }
+
+  async notBegun(error: EvaluationFailure): Promise<EvaluationFailure> {
+    this.failure = error;
+    return error;
+  }
+
+  /** @throws where nothing runs any more. */
+  #assertGoesOn(): void {
+    if (this.#found !== undefined || this.#isOver) throw this.#over();
+  }
+
+  #over(): TapeFault {
+    return new TapeFault("diverged", `The run "${this.runId}" is not run again from here on.`);
+  }
+}

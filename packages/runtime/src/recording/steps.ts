@@ -1,0 +1,36 @@
+// The steps of a run: what is kept, forked at, and named in errors.
+import type { JournalEntry } from "./entries.ts";
+
+/**
+ * Counts the steps of the run's own evaluation, entry after entry: answers of the model and ends of calls. A whole turn of
+ * an agent, with its calls, is one.
+ */
+export class StepCounter {
+  #own: string | undefined;
+  /** Whether the entries belong to a turn of an agent that has no answer yet. */
+  isInTurn = false;
+
+  /** How many steps end with this entry. */
+  add(entry: JournalEntry): number {
+    this.#own ??= entry.evaluationId;
+    if (entry.evaluationId !== this.#own) return 0;
+    const wasInTurn = this.isInTurn;
+    if (entry.kind === "asked") this.isInTurn = entry.isAgent === true;
+    else if (entry.kind === "answered" || entry.kind === "resumed") this.isInTurn = false;
+    if (entry.kind === "answered") return entry.answer.failure === undefined ? 1 : 0;
+    return wasInTurn ? 0 : stepsOfCalls(entry);
+  }
+}
+
+function stepsOfCalls(entry: JournalEntry): number {
+  if (entry.kind === "committed") return entry.callIds.length;
+  return entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success ? 1 : 0;
+}
+
+/** How many steps the entries of a run have, from its first one on. */
+export function stepsIn(entries: readonly JournalEntry[]): number {
+  const counter = new StepCounter();
+  let steps = 0;
+  for (const entry of entries) steps += counter.add(entry);
+  return steps;
+}
