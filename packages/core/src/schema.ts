@@ -65,7 +65,7 @@ function resultIn<T>(returned: unknown): StandardResult<T> {
 
 /** Like `parseWithSchema`, but synchronous. Throws a DefinitionError when the schema validates asynchronously. */
 export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
-  // None of its checks is begun: nothing would wait for it.
+  // Its checks are not begun: nothing would wait for them.
   if (ownChecksOf(schema) === "async") throw asynchronous();
   const result = parsed(schema, value, true);
   if (!(result instanceof Promise)) return result;

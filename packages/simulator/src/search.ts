@@ -53,7 +53,7 @@ function listIn(body: JsonObject, key: string): readonly JsonObject[] {
   return (Array.isArray(body[key]) ? (body[key] as readonly unknown[]) : []).filter(isObject);
 }
 
-/** Behind the thoughts; the text cites all that was found. */
+/** Puts the searches behind the thoughts; the text cites all that was found. */
 function inResponse(body: JsonObject, searches: readonly SimulatedSearch[], ids: Ids): JsonObject {
   const output = listIn(body, "output");
   const thoughts = output.filter(({ type }) => type === "reasoning");
@@ -128,7 +128,7 @@ function inCandidate(body: JsonObject, searches: readonly SimulatedSearch[]): Js
         ? []
         : [
             {
-              // It counts bytes.
+              // Gemini counts bytes.
               segment: { startIndex: 0, endIndex: Buffer.byteLength(text), text },
               groundingChunkIndices: results.map((_, index) => index),
             },

@@ -42,7 +42,7 @@ export function wireOf({ stdout, write }: GroupProcess, onUpdate: (update: unkno
 
 /** The agent's requests that wait for our answer, with the bytes of each. */
 class Unanswered {
-  /** By id: an agent may use one twice. */
+  /** Sizes by id: an agent may use one twice. */
   readonly #sizes = new Map<unknown, number[]>();
   #count = 0;
   #bytes = 0;

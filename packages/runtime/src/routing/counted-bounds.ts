@@ -2,7 +2,7 @@ import type { Allowance, PaceRequest } from "@proviso/core";
 
 /** How much should be left: of what may be used at once, but two requests like the last at most half of it. */
 const [leastPart, leastRequests, mostPart] = [0.25, 2, 0.5];
-/** With more left than this part less is charged. */
+/** The part beyond which less is charged. */
 const plentyPart = 0.75;
 const [riseFactor, fallFactor] = [0.25, 0.05];
 
