@@ -1,4 +1,4 @@
-import type { RateLimit } from "@proviso/core";
+import type { Allowance, RateLimit } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 
 interface Headers {
@@ -11,7 +11,8 @@ const longestWindowMs = 120_000;
 /**
  * The limits that a service states in the headers of an answer, each for one minute; undefined: it states none. Read are
  * OpenAI's `x-ratelimit-limit-requests` and `-tokens`, Anthropic's `anthropic-ratelimit-requests-limit`, `-tokens-`,
- * `-input-tokens-` and `-output-tokens-limit`, and `RateLimit-Policy` of the IETF draft. What cannot be read counts as
+ * `-input-tokens-` and `-output-tokens-limit`, and `RateLimit-Policy` of the IETF draft; and what is left of the limits of
+ * tokens, in `-remaining-tokens`, `-tokens-remaining` and `-output-tokens-remaining`. What cannot be read counts as
  * absent, and so does a limit that takes more than two minutes to fill up: some services state those of a day.
  * Sources: OpenAI API reference, "Rate limits in headers"; Anthropic API reference, "Response headers";
  * draft-ietf-httpapi-ratelimit-headers-10.
@@ -22,11 +23,15 @@ export function rateLimitFrom(headers: Headers): RateLimit | undefined {
   const inputTokens = anthropic(headers, "input-tokens");
   const outputTokens = anthropic(headers, "output-tokens");
   if ((requests ?? tokens ?? inputTokens ?? outputTokens) === undefined) return undefined;
+  const tokensLeft = openaiLeft(headers, tokens) ?? anthropicLeft(headers, "tokens", tokens);
+  const outputTokensLeft = anthropicLeft(headers, "output-tokens", outputTokens);
   return {
     ...(requests === undefined ? {} : { requests }),
     ...(tokens === undefined ? {} : { tokens }),
     ...(inputTokens === undefined ? {} : { inputTokens }),
     ...(outputTokens === undefined ? {} : { outputTokens }),
+    ...(tokensLeft === undefined ? {} : { tokensLeft }),
+    ...(outputTokensLeft === undefined ? {} : { outputTokensLeft }),
   };
 }
 
@@ -39,6 +44,19 @@ function openai(headers: Headers, what: "requests" | "tokens"): number | undefin
   // What is used comes back evenly, so that the reset says how long the whole takes.
   const windowMs = (fullAfterMs * limit) / (limit - left);
   return windowMs > longestWindowMs ? undefined : limit;
+}
+
+/** What is used comes back evenly, so that the reset says how much that is. */
+function openaiLeft(headers: Headers, limit: number | undefined): Allowance | undefined {
+  const left = count(headers.get("x-ratelimit-remaining-tokens"), 0);
+  if (limit === undefined || left === undefined) return undefined;
+  const fullAfterMs = duration(headers.get("x-ratelimit-reset-tokens"));
+  return { left, size: fullAfterMs === undefined ? Math.max(left, limit) : left + (fullAfterMs * limit) / 60_000 };
+}
+
+function anthropicLeft(headers: Headers, what: string, limit: number | undefined): Allowance | undefined {
+  const left = count(headers.get(`anthropic-ratelimit-${what}-remaining`), 0);
+  return limit === undefined || left === undefined ? undefined : { left, size: Math.max(left, limit) };
 }
 
 /** Anthropic states its limits by the minute. */

@@ -86,6 +86,7 @@ export type {
   ToolRequested,
   TransactionFailed,
 } from "./state/events.ts";
+export type { AttemptView, EvalReader, EvalSummary, EvalView, Interval } from "./state/eval-reader.ts";
 export type { CallChanges, Observer, ResourceChange, SliceValue, Step, TouchedResource } from "./state/observer.ts";
 // oxlint-disable-next-line proviso/plain-words -- a public name
 export type { PromptRendered, ToldLimits } from "./state/prompt-rendered.ts";
@@ -176,5 +177,6 @@ export type {
   PaceState,
   PaceTurn,
   Pacing,
+  Allowance,
   RateLimit,
 } from "./provider/pacing.ts";

@@ -45,6 +45,7 @@ export { isIdle } from "./state/idle-observer.ts";
 export type { IdleObserver } from "./state/idle-observer.ts";
 export { frozenInDepth, frozenState, pathText } from "./state/frozen.ts";
 export { isGuardable } from "./resources/guard.ts";
+export { firstChanges } from "./resources/first-changes.ts";
 export type { BudgetAmounts, BudgetReservation } from "./limits/budget.ts";
 export { setAlarm } from "./limits/clock.ts";
 export { isDeadline } from "./limits/clock.ts";

@@ -50,7 +50,7 @@ export interface Conversation {
   /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
   question: number | undefined;
   /** How many messages came before this evaluation. */
-  readonly earlier: number;
+  earlier: number;
   /** What `say` has added since the last request; undefined: nothing. */
   added: readonly string[] | undefined;
   /** The adapter's bound of a file's tokens; undefined: the table counts. */
@@ -65,10 +65,22 @@ export interface Conversation {
   say(text: string): void;
   /** Other messages in place of all, and where the prompt's own question stands in them. */
   replace(by: Pick<Continued, "messages" | "question">): void;
+  /** The history that a recorded evaluation was given. */
+  recall(history: RecordedHistory): void;
+}
+
+/** The history that an evaluation was given, as the record of its run has it. */
+export interface RecordedHistory {
+  readonly messages: readonly Message[];
+  readonly question?: number | undefined;
+  /** How many came before this evaluation. Left out by records of before: all but the prompt's question. */
+  readonly earlier?: number | undefined;
+  /** What the user said next. */
+  readonly added?: readonly string[] | undefined;
 }
 
 /** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
-export function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Conversation {
+function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Conversation {
   const { earlier = [], continued, isMarked = false } = begins;
   let system = systemOf(rendered, isMarked);
   const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
@@ -116,6 +128,11 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
       conversation.question = by.question;
       conversation.added = undefined;
       tokens = [0];
+    },
+    recall({ messages: all, question, earlier: count, added }) {
+      conversation.replace({ messages: all, question });
+      conversation.earlier = count ?? (question === all.length - 1 ? question : all.length);
+      conversation.added = added;
     },
   };
   return conversation;
@@ -258,7 +275,7 @@ export function repairText(issues: string): string {
 }
 
 /** Whether the requests mark where a cache may begin a new stretch. */
-export function setsMarks(settings: EvaluationSettings = {}): boolean {
+function setsMarks(settings: EvaluationSettings = {}): boolean {
   const { cache } = settings;
   return cache !== undefined && (cache === "auto" || cache.breakpoints !== false);
 }

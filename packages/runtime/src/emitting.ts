@@ -91,6 +91,9 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     }
     const event = numbered?.event ?? core.number(whole as never);
     if (isLast(event.type)) shown.ended = true;
+    if (watch === undefined && shown.observing?.takesEvents !== true && !core.isReceived(event.type)) {
+      return { event, errors: noErrors };
+    }
     const failedReducers = core.reduce(event, originOf(event));
     const isEmitted = numbered === undefined || numbered.isEmitted;
     const failedListeners = isEmitted ? core.notify(event) : noErrors;

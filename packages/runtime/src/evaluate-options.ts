@@ -194,7 +194,7 @@ const cacheChecks: { readonly [K in keyof CacheOptions]-?: Check } = {
 };
 
 /** @throws {DefinitionError} naming the setting, its range and what was given. */
-export function checkSettings(settings: EvaluationSettings | undefined): void {
+function checkSettings(settings: EvaluationSettings | undefined): void {
   if (settings === undefined) return;
   checkEach("settings", settings, settingChecks);
   const { reasoning, cache, providerOptions } = settings;

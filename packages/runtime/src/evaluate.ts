@@ -148,7 +148,7 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
 }
 
 /** The final answer, parsed and complete, or why there is none. */
-export async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
+async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
   if (!setup.takesTools && run.tools.size > 0) {
     const message = `${setup.provider.name} takes no tools, but the prompt "${run.promptName}" has some.`;
     return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
@@ -176,7 +176,7 @@ export async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | F
 }
 
 /** What `evaluate` returns. */
-export function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
+function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
   const recorded = run.tape !== undefined && run.nesting === undefined ? { run: run.tape.facts() } : undefined;
   const answered = response.route?.findLast(({ outcome }) => outcome === "answered");
   const messages = run.conversation.messages();
@@ -219,7 +219,7 @@ const nothing: BesideText = Object.freeze({});
 type Limits = PromptRendered["limits"];
 
 /** Emits `prompt.rendered`. */
-export function announceRendering(run: Run, { adapter, provider }: Setup): void {
+function announceRendering(run: Run, { adapter, provider }: Setup): void {
   run.announced = run.rendered;
   run.announce("prompt.rendered", () => {
     const { text, descriptor, tools, output, overrides } = run.rendered;

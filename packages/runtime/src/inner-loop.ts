@@ -155,6 +155,23 @@ export function announceAnswer(run: Run, response: ModelResponse, message: Assis
     const toolCalls = message.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
     // One spread, and in front: V8 makes an object with one behind other fields many times slower.
     const beside = besideText(response, measured);
+    if (beside === nothing) {
+      // Fields that come later would stand in a second object.
+      return {
+        type: "provider.responded",
+        turn,
+        model,
+        text,
+        toolCalls,
+        usage,
+        finishReason,
+        durationMs,
+        evaluationId: "",
+        at: 0,
+        sessionId: "",
+        seq: 0,
+      };
+    }
     return { ...beside, type: "provider.responded", turn, model, text, toolCalls, usage, finishReason, durationMs };
   });
 }

@@ -19,6 +19,8 @@ export {
   withAddress,
 } from "./request/network-error.ts";
 export { shownAddress } from "./request/shown-address.ts";
+export { differences } from "./resources/differences.ts";
+export type { ComparedTrees } from "./resources/differences.ts";
 export { globMatcher } from "./resources/glob.ts";
 export { callOf, guardable, guardedBy } from "./resources/guard.ts";
 export {

@@ -28,8 +28,15 @@ export interface Limits {
   reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure>;
   /** Why the signal fired, as a failure of this phase; undefined while it has not. */
   stopped(phase: EvaluationPhase): LimitFailure | undefined;
-  /** The promise, or the failure as soon as the signal fires: what was begun is left behind. */
-  race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure>;
+  /**
+   * The promise, or the failure as soon as the signal fires: what was begun is left behind. `onStop` is called with the
+   * failure before anything goes on after it.
+   */
+  race<T>(
+    work: Promise<T>,
+    phase: EvaluationPhase,
+    onStop?: (failure: LimitFailure) => void,
+  ): Promise<T | LimitFailure>;
   close(): void;
 }
 
@@ -108,9 +115,17 @@ class OpenLimits implements Limits {
     return isPast(this.deadline) ? deadlineFailure(this.deadline, phase) : undefined;
   }
 
-  race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
+  race<T>(
+    work: Promise<T>,
+    phase: EvaluationPhase,
+    onStop?: (failure: LimitFailure) => void,
+  ): Promise<T | LimitFailure> {
     return new Promise((resolve, reject) => {
-      const stop = (): void => resolve({ ...(this.#firedBy as LimitFailure), phase });
+      const stop = (): void => {
+        const fired: LimitFailure = { ...(this.#firedBy as LimitFailure), phase };
+        onStop?.(fired);
+        resolve(fired);
+      };
       const settle = (otherwise: () => void): void => {
         this.#waiting.delete(stop);
         // What was stopped by the signal may settle first, in a way of its own.

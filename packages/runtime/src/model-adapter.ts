@@ -137,6 +137,7 @@ function makeAdapter(
   };
   rememberInternals(adapter, {
     evaluate: (prompt, given, nesting) => evaluate(hidingBoth(setup, nesting), prompt, given, { nesting }),
+    redact: setup.world.secrets?.redact,
     atPace: (own) => makeAdapter(of, drive, options, { pace: own, chain }),
     asked: askedOf(adapter, { ...setup, provider }, options, chain),
     leads: (made) =>

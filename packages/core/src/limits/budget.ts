@@ -219,7 +219,7 @@ const usageNames = {
  * What was spent before a restart, read back from wherever it was kept; nothing is trusted.
  * @throws {DefinitionError} for a count that is negative or not finite, and for a key that is not known.
  */
-export function restoredUsage(saved: unknown): Usage {
+function restoredUsage(saved: unknown): Usage {
   const { consumed } = recordOf(saved, { consumed: true }, "The second argument of trackBudget");
   if (consumed === undefined) return noUsage;
   const given = recordOf(consumed, usageNames, "consumed");

@@ -34,7 +34,7 @@ export function recordedHandler<Invocation>(
   const ended = (invocation: Invocation): Invocation =>
     record.fault === undefined ? invocation : parts.thrown(record.fault);
   const begin = (): Invocation | Promise<Invocation> => {
-    const starting = effects.starting(run, call, tool, parts.calling.idempotencyKey());
+    const starting = effects.starting(run, call, tool, parts.calling.callKey());
     if (starting === undefined) return after(parts.execute(), ended);
     return starting
       .then(() => parts.whyTooLate() ?? after(parts.execute(), ended))

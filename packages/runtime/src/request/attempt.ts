@@ -245,18 +245,17 @@ function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, strea
 type BareRequested = Omit<ProviderRequested, "sessionId" | "evaluationId" | "seq" | "at">;
 
 /** Emits `provider.requested`, with what the model reads for the first time. */
-export function announceRequest(run: Run, attempt: number, messages: number): void {
+function announceRequest(run: Run, attempt: number, messages: number): void {
   const { conversation, rendered, announced, turn } = run;
   const { added } = conversation;
   conversation.added = undefined;
   run.announced = rendered;
   run.announce("provider.requested", () => {
-    const bare: BareRequested = {
-      type: "provider.requested",
-      turn,
-      attempt,
-      messages,
-    };
+    if (added === undefined && announced === rendered) {
+      // Fields that come later would stand in a second object.
+      return { type: "provider.requested", turn, attempt, messages, evaluationId: "", at: 0, sessionId: "", seq: 0 };
+    }
+    const bare: BareRequested = { type: "provider.requested", turn, attempt, messages };
     const news = added === undefined ? bare : withAdded(bare, added);
     if (announced === rendered) return news;
     const tools = rendered.tools.map(({ name }) => name);

@@ -139,7 +139,7 @@ export function boundOf({ maxOutputTokens }: ModelProvider, { settings }: Run): 
 }
 
 /** The limit that a budget sets to an answer; undefined where the model's own bound is lower, or it takes none. */
-export function outputLimitIn(
+function outputLimitIn(
   room: Room | undefined,
   run: Run,
   { provider, atOnce }: Pick<Sent, "atOnce"> & { readonly provider: ModelProvider },

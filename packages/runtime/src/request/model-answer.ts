@@ -4,6 +4,7 @@ import type {
   ModelFailure,
   ModelResponse,
   ProviderErrorReason,
+  Allowance,
   RateLimit,
   ReportedUsage,
   RouteStep,
@@ -132,13 +133,21 @@ function readToken(given: unknown): TokenLogprob | undefined {
 /** A limit that is no number is as if it were not stated; a pace refuses those that are not positive. */
 function readRateLimit(stated: unknown): RateLimit | undefined {
   if (!isRecord(stated)) return undefined;
-  const { requests, tokens, inputTokens, outputTokens } = stated;
+  const { requests, tokens, inputTokens, outputTokens, tokensLeft, outputTokensLeft } = stated;
   return {
     requests: numberOf(requests),
     tokens: numberOf(tokens),
     inputTokens: numberOf(inputTokens),
     outputTokens: numberOf(outputTokens),
+    tokensLeft: readAllowance(tokensLeft),
+    outputTokensLeft: readAllowance(outputTokensLeft),
   };
+}
+
+function readAllowance(stated: unknown): Allowance | undefined {
+  if (!isRecord(stated)) return undefined;
+  const [left, size] = [numberOf(stated["left"]), numberOf(stated["size"])];
+  return left === undefined || size === undefined ? undefined : { left, size };
 }
 
 /** A list with anything in it that is no try is as if there was none. */

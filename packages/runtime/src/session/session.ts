@@ -68,12 +68,15 @@ function createCore(id: string, firstSeq = 0): SessionCore {
   return new Core(id, firstSeq);
 }
 
+const noWatchers: readonly never[] = Object.freeze([]);
+
 /** A class: an evaluation without a session of its own makes one, and a closure for each of these would cost more. */
 class Core extends SessionState implements SessionCore {
   readonly session: Session;
   readonly lock = createLock();
   readonly dispatcher = new Dispatcher();
   seq: number;
+  #watching: readonly ((event: AppEvent) => void)[] = noWatchers;
   #poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
 
   constructor(id: string, firstSeq: number) {
@@ -106,8 +109,12 @@ class Core extends SessionState implements SessionCore {
     return frozenJson(own) as FrameworkEvent;
   }
 
+  isReceived(type: FrameworkEvent["type"]): boolean {
+    return this.dispatcher.added > 0 || this.isReduced(type);
+  }
+
   isPassedOver(type: FrameworkEvent["type"]): boolean {
-    if (this.dispatcher.added > 0 || this.isReduced(type)) return false;
+    if (this.isReceived(type)) return false;
     this.seq++;
     return true;
   }
@@ -129,12 +136,20 @@ class Core extends SessionState implements SessionCore {
     this.#poisoned ??= { message, details: { what: "session", id: this.id, operation, cause } };
   }
 
+  watchDispatch(watch: (event: AppEvent) => void): () => void {
+    this.#watching = [...this.#watching, watch];
+    return () => {
+      this.#watching = this.#watching.filter((each) => each !== watch);
+    };
+  }
+
   dispatch(event: AppEvent, by: Origin | undefined): DispatchResult {
     this.assertUsable();
     checkAppEvent(event);
     frozenEvent(event);
     this.dispatcher.finish(event.type);
     const failed = by === undefined ? this.reduceConcurrent(event) : this.reduce(event, by);
+    if (this.#watching.length > 0) for (const watch of this.#watching) watch(event);
     const thrown = this.dispatcher.notify(event);
     const errors = failed.length === 0 ? thrown : [...failed, ...thrown];
     return { ok: errors.length === 0, errors };

@@ -120,7 +120,7 @@ export function isSameInput(one: unknown, other: unknown, depth = 0): boolean {
 const deepest = 256;
 
 /** Whether nothing of it can be changed once it is frozen. */
-export function isPlainData(value: unknown, depth = 0): boolean {
+function isPlainData(value: unknown, depth = 0): boolean {
   if (!isObject(value)) return true;
   if (depth > deepest) return false;
   const kind = kindOf(value);
@@ -132,7 +132,7 @@ export function isPlainData(value: unknown, depth = 0): boolean {
 }
 
 /** Copies Dates, bytes, Maps and Sets at every depth; instances of classes stay as they were. Nothing is frozen yet. */
-export function copyOf(value: unknown, known: Map<object, unknown> = new Map()): unknown {
+function copyOf(value: unknown, known: Map<object, unknown> = new Map()): unknown {
   if (!isObject(value)) return value;
   if (known.has(value)) return known.get(value);
   const inner = (item: unknown): unknown => copyOf(item, known);

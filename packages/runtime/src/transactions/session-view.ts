@@ -33,7 +33,7 @@ export function sessionWithin(session: Session, transaction: Transaction): Sessi
 }
 
 /** Returns the transaction whose body received this session. */
-export function transactionOf(session: Session): Transaction | undefined {
+function transactionOf(session: Session): Transaction | undefined {
   return transactions.get(session);
 }
 

@@ -1,4 +1,4 @@
-import type { Usage } from "@proviso/core";
+import type { Usage } from "../limits/usage.ts";
 
 /** Results of evals, as the matrix shows them. */
 export interface EvalReader {

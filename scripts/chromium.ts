@@ -1,5 +1,8 @@
+// The browser of tests and pictures: Debian's package, or one that CHROMIUM names. Nothing is downloaded.
 import { existsSync } from "node:fs";
 import { chromium, type Browser } from "playwright-core";
+
+export type { Browser, Page } from "playwright-core";
 
 const usualPlaces = [
   "/usr/bin/chromium",
@@ -16,6 +19,6 @@ export function findChromium(): string | undefined {
 
 /** Starts it without a window. */
 export async function startChromium(executablePath: string): Promise<Browser> {
-  // The page is this example's own, and CI runs as root, where the sandbox does not start.
+  // The pages are our own, and CI runs as root, where the sandbox does not start.
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 }
