@@ -39,7 +39,7 @@ async function isDocumented(file: string, name: string): Promise<boolean> {
   const from = handedOn(source).find((other) => other.name === name);
   if (from !== undefined) return isDocumented(join(dirname(file), from.file), name);
   const declared = new RegExp(
-    `^export (?:abstract )?(?:async )?(?:function|const|class|interface|type) ${name}\\b`,
+    `^export (?:abstract )?(?:async )?(?:function\\*?|const|class|interface|type) ${name}\\b`,
     "m",
   );
   const at = source.search(declared);

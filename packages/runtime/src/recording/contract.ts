@@ -25,7 +25,6 @@ import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { CallKey } from "../tools/idempotency-key.ts";
 import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { PolicyStep } from "./entries.ts";
 
@@ -76,7 +75,8 @@ export interface HandlerParts<Invocation> {
   readonly input: unknown;
   readonly calling: {
     readonly context: ToolContext;
-    callKey(): CallKey;
+    /** The key of the call, made where it is read. */
+    callKey(): { readonly value: string };
     beginReconcile(): void;
     beginCheck(policy: ToolPolicy): void;
   };
