@@ -75,7 +75,7 @@ export async function readSettings(args: readonly string[], env: NodeJS.ProcessE
   if (api !== "responses" && api !== "chat") throw new UsageError(`--api is "responses" or "chat", not "${api}".`);
   if (values.model?.trim() === "") throw new UsageError("--model takes a name.");
   const apiKey = env["OPENAI_API_KEY"]?.trim() || undefined;
-  const review = {
+  const review: Settings = {
     folder: await existingFolder(positionals[0], env),
     api,
     model: values.model ?? (env["PROVISO_MODEL"]?.trim() || "gpt-5.4"),

@@ -22,7 +22,7 @@ async function expectPictures(folder: string): Promise<void> {
   }
 }
 
-test("DOC-20 the pictures of docs/viewer.md are there and small, and the page shows each view", async () => {
+test("DOC-25 the pictures of docs/viewer.md are there and small, and the page shows each view", async () => {
   await expectPictures(committed);
   const page = await readFile(join(committed, "../viewer.md"), "utf8");
   for (const name of names) expect(page).toContain(`(pictures/${name})`);
@@ -32,7 +32,7 @@ const executable = findChromium();
 
 // A browser takes its time: `pnpm test:exhaustive` has this one.
 test.runIf(executable !== undefined && inject("exhaustive"))(
-  "DOC-20 a real Chromium takes them again",
+  "DOC-25 a real Chromium takes them again",
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "screens-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -43,6 +43,6 @@ test.runIf(executable !== undefined && inject("exhaustive"))(
   120_000,
 );
 
-test.runIf(executable === undefined)("DOC-20 no Chromium is installed: no picture was taken", (context) => {
+test.runIf(executable === undefined)("DOC-25 no Chromium is installed: no picture was taken", (context) => {
   context.skip("install Debian's package chromium, or name one in CHROMIUM");
 });

@@ -233,7 +233,7 @@ test("SIM-11 an answer waits for its latency, and close ends the wait", async ()
   await simulator.close();
 });
 
-test("SIM-26 a conversation that began with another simulator goes on: no call has the id of another", async () => {
+test("SIM-27 a conversation that began with another simulator goes on: no call has the id of another", async () => {
   const step = { toolCalls: [{ name: "f" }, { name: "f" }] };
   const messages: object[] = [{ role: "user", content: "a" }];
   const input: object[] = [{ role: "user", content: "a" }];

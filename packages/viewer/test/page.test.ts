@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { findChromium, startChromium, type Browser, type Page } from "../../../scripts/chromium.ts";
 import { buildPage } from "../../../scripts/page.ts";
+import { hostileEvals, hostileReader } from "./hostile-reader.ts";
 import { hostile, opened, record, viewed } from "./viewer-support.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -97,6 +98,28 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     await poll(() => detail(page).innerText()).toContain("<script>document.title='taken'</script> \\u{202e}");
     await at(page, "#/compare?a=first&b=third");
     await page.waitForSelector(".first");
+    for (const url of requests)
+      expect(url.startsWith(`http://127.0.0.1:${viewer.port}/`) || url === "data:,").toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  it("VIEW-4 VIEW-11 whatever a reader returns is text, in every field: names, ids, errors, params, rows of evals", async () => {
+    const { reader } = await viewed();
+    const viewer = await opened(hostileReader(reader), { evals: hostileEvals() });
+    const { page, faults, requests } = await shown(viewer.url);
+    await page.waitForSelector("tbody tr");
+    const views = ["#/", "#/compare?a=first&b=third", "#/eval/hostile"];
+    for (const tab of ["transcript", "prompt", "state", "raw", "tokens"]) {
+      for (const row of [1, 3, 5, 7, 12, 14]) views.push(`#/run/first?tab=${tab}&row=${row}`);
+    }
+    for (const view of views) {
+      await at(page, view);
+      await poll(() => page.locator("#app").innerText()).toContain("\\u{202e}");
+      await page.waitForTimeout(100);
+      const odd = await page.evaluate("inPage.oddThings()");
+      expect(odd, view).toEqual({ elements: 0, hidden: false, isTaken: false });
+      expect(await page.locator("[role=alert]").count(), view).toBe(0);
+    }
     for (const url of requests)
       expect(url.startsWith(`http://127.0.0.1:${viewer.port}/`) || url === "data:,").toBe(true);
     expect(faults).toEqual([]);

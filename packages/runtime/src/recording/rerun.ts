@@ -17,7 +17,8 @@ import { toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
-import { answerAgain, RequestHashes } from "./answers.ts";
+import { answerAgain } from "./answers.ts";
+import { RequestHashes } from "./asked.ts";
 import { callAround, hiddenCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
 import type {
   HandlerParts,
