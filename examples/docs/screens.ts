@@ -82,7 +82,15 @@ function readerOf({
   const { repetitions, baseline } = more;
   const scores = Object.fromEntries(Object.entries(variants).map(([variant, of]) => [variant, of.scores]));
   const view: EvalView = {
-    ...{ name, runId, startedAt, status: "done", rows, repetitions, baseline, scores, differences },
+    name,
+    runId,
+    startedAt,
+    status: "done",
+    rows,
+    repetitions,
+    baseline,
+    scores,
+    differences,
     variants: Object.keys(variants),
     gates: gates.map(({ scorer, variant, gate, bound, verdict }) => ({ scorer, variant, gate, bound, verdict })),
   };

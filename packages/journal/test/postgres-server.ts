@@ -23,7 +23,9 @@ const [initdb, postgres] = [program("initdb"), program("postgres")];
 
 /** Why no server can be started here. undefined: one can. */
 export const noServer: string | undefined =
-  initdb === undefined || postgres === undefined ? "skipped: initdb and postgres are not on PATH (apt-get install postgresql)" : undefined;
+  initdb === undefined || postgres === undefined
+    ? "skipped: initdb and postgres are not on PATH (apt-get install postgresql)"
+    : undefined;
 
 /** Starts a server. It ends with this process, whatever ends that. */
 export async function startPostgres(): Promise<PostgresServer> {

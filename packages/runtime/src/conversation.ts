@@ -75,7 +75,7 @@ export interface RecordedHistory {
   readonly question?: number | undefined;
   /** How many came before this evaluation. Left out by records of before: all but the prompt's question. */
   readonly earlier?: number | undefined;
-  /** What the user said next. */
+  /** The texts of the user after it. */
   readonly added?: readonly string[] | undefined;
 }
 
