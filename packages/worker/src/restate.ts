@@ -88,14 +88,7 @@ export function restateRuns(
 ): WorkflowDefinition<string, RestateHandlers> {
   checkOptionNames("restateRuns", options, optionNames);
   const { journal, name = "proviso", maxAttempts = 10, onSuspended } = options;
-  if (typeof journal?.describe !== "function") {
-    throw new DefinitionError(`restateRuns needs a journal, not ${describeValue(journal)}.`);
-  }
-  if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
-    throw new DefinitionError(
-      `restateRuns: maxAttempts must be a whole number, 1 or more, not ${describeValue(maxAttempts)}.`,
-    );
-  }
+  checkValues(journal, maxAttempts);
   const byName = kindsByName(kinds);
   const retries = {
     initialRetryInterval: 1_000,
@@ -148,9 +141,20 @@ export function restateRuns(
   });
 }
 
+function checkValues(journal: Journal, maxAttempts: number): void {
+  if (typeof journal?.describe !== "function") {
+    throw new DefinitionError(`restateRuns needs a journal, not ${describeValue(journal)}.`);
+  }
+  if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
+    throw new DefinitionError(
+      `restateRuns: maxAttempts must be a whole number, 1 or more, not ${describeValue(maxAttempts)}.`,
+    );
+  }
+}
+
 /**
- * What a run waits for has the number of decisions that were made before. The record has it, so it is known to whoever
- * decides, however soon that is after the question.
+ * The name of a decision is the number of those that were made before. The record has it, so `resolve` knows it however
+ * soon it is called after the question.
  */
 function decisionName(before: number): string {
   return `decision ${before}`;

@@ -68,6 +68,11 @@ export interface AgentTurn {
   hasProduced(tokens: number): void;
 }
 
+/** The key of a call, which is made where it is read. */
+export interface KeyOfCall {
+  readonly value: string;
+}
+
 /** A handler that is about to begin. */
 export interface HandlerParts<Invocation> {
   readonly call: ToolCall;
@@ -75,8 +80,7 @@ export interface HandlerParts<Invocation> {
   readonly input: unknown;
   readonly calling: {
     readonly context: ToolContext;
-    /** The key of the call, made where it is read. */
-    callKey(): { readonly value: string };
+    callKey(): KeyOfCall;
     beginReconcile(): void;
     beginCheck(policy: ToolPolicy): void;
   };
