@@ -12,6 +12,7 @@ import {
   type Prompt,
   type ProviderAdapter,
 } from "@proviso/core";
+import { memoryJournal, type Journal } from "@proviso/journal";
 import { createSession, type Logger } from "@proviso/runtime";
 import { startSimulator, type SimulatorStep } from "@proviso/simulator";
 import { inspect } from "node:util";
@@ -141,9 +142,12 @@ const quick: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(
 
 const saying = definePrompt({ key: "plain", params: z.object({ song: z.string() }), text: "Say {{song}}." });
 
-/** The same for an adapter that needs no server: one evaluation; how often a secret was hidden. */
+/**
+ * The same for an adapter that needs no server: one evaluation; how often a secret was hidden. Without a journal: an agent
+ * cannot be recorded.
+ */
 export async function canaryIn(make: (watched: Watched) => ProviderAdapter, isStreamed: boolean): Promise<number> {
-  const { text, count } = await shownBy(make, isStreamed, saying.bind({ song }));
+  const { text, count } = await shownBy(make, isStreamed, saying.bind({ song }), null);
   expectNoSecret(text);
   return count;
 }
@@ -153,6 +157,7 @@ async function shownBy(
   make: (watched: Watched) => ProviderAdapter,
   isStreamed: boolean,
   asked: Prompt<unknown> = prompt,
+  journal: Journal | null = memoryJournal(),
 ): Promise<{ readonly text: string; readonly count: number }> {
   const shown: unknown[] = [];
   const log = (...parts: unknown[]): void => void shown.push(parts);
@@ -162,7 +167,7 @@ async function shownBy(
     if ((params as { how?: string }).how === "veto") throw new Error(song);
   });
   const adapter = make({ secrets: [registered], logger: { debug: log, info: log, warn: log, error: log } });
-  const options: EvaluateOptions = { session, maxRepairs: 1, maxTurns: 12 };
+  const options: EvaluateOptions = { session, maxRepairs: 1, maxTurns: 12, run: journal?.run("canary") };
   try {
     const stream = isStreamed ? adapter.stream(asked, options) : undefined;
     if (stream !== undefined) for await (const event of stream) shown.push(event);
@@ -172,6 +177,11 @@ async function shownBy(
     shown.push(error, (error as Error).stack, String(error), JSON.parse(JSON.stringify(error)));
   }
   shown.push(session.get(songs), JSON.parse(JSON.stringify(session)));
+  if (journal !== null) {
+    const entries = await all(journal.entries("canary"));
+    expect(entries.length, "the run is recorded").toBeGreaterThan(0);
+    shown.push(entries);
+  }
   const text = shown.map((each) => printed(each) + (JSON.stringify(each) ?? "")).join("\n");
   return { text, count: text.split("[secret]").length - 1 };
 }
@@ -197,4 +207,10 @@ function expectNoSecret(text: string): void {
       expect(at === undefined ? undefined : text.slice(Math.max(0, at - 200), at + 60)).toBeUndefined();
     }
   }
+}
+
+async function all<T>(entries: AsyncIterable<T>): Promise<readonly T[]> {
+  const list: T[] = [];
+  for await (const entry of entries) list.push(entry);
+  return list;
 }

@@ -46,6 +46,8 @@ export interface MatrixOptions {
   readonly expected?: { readonly [name in FaultName]?: Expected } | undefined;
   /** The same, where it is so of streams alone. */
   readonly expectedOfStreams?: { readonly [name in FaultName]?: Expected } | undefined;
+  /** Faults of streams that count as a break here, so that the turn is asked again, with the reason in a comment. */
+  readonly breaks?: readonly FaultName[] | undefined;
   /**
    * Left out: every fault on every turn, as JSON and as SSE. Otherwise one of these cells, another one for the next
    * fault, and of the API's faults each `of`th from number `part` (from 0) on: adapters of one API share them.
@@ -129,8 +131,9 @@ interface Cell {
 
 async function check(options: MatrixOptions, fault: FaultName, { stream, position }: Cell): Promise<void> {
   const where = `${fault}, ${stream ? "SSE" : "JSON"}, turn ${position + 1}`;
-  const script = steps.map((step, index) =>
-    index === position ? { ...step, fault } : step,
+  const isBreak = stream && options.breaks?.includes(fault) === true;
+  const script = steps.flatMap((step, index) =>
+    index !== position ? [step] : [{ ...step, fault }, ...(isBreak ? [step] : [])],
   ) as readonly SimulatorStep[];
   await using simulator = await startSimulator({ steps: script });
   const clock = fastClock(times);
@@ -147,7 +150,7 @@ async function check(options: MatrixOptions, fault: FaultName, { stream, positio
   expect(deadline.remainingMs(), `${where}: within the deadline`).toBeGreaterThan(0);
   const seen = "response" in outcome ? rightAnswer(outcome.response) : failureOf(outcome.error);
   const special = stream ? options.expectedOfStreams?.[fault] : undefined;
-  expect(seen, where).toEqual(special ?? options.expected?.[fault] ?? expectedOf(fault));
+  expect(seen, where).toEqual(isBreak ? "right" : (special ?? options.expected?.[fault] ?? expectedOf(fault)));
   if ("error" in outcome && isEvaluationFailure(outcome.error)) expectPhase(outcome.error, where);
   const messages =
     "response" in outcome ? outcome.response.messages : (outcome.error as { messages: readonly Message[] }).messages;

@@ -40,3 +40,32 @@ export async function expectTheLimitToBecomeThePace(
   expect(elapsedMs).toBeGreaterThanOrEqual(980);
   expect(elapsedMs).toBeLessThan(1_100);
 }
+
+/** Tokens; of a request, what the simulator counts for its answer. */
+const longestAnswer = 500;
+
+/**
+ * A service counts the longest answer that each request allows, and reports the few tokens that it answered: what it states
+ * to be left is followed, so that it refuses nothing.
+ */
+export async function expectCountedBoundsToBePaced(
+  make: (connection: { readonly baseURL: string; readonly clock: Clock }) => ProviderAdapter,
+): Promise<void> {
+  const clock = fakeClock();
+  const limited = { requestsPerMinute: 60_000, tokensPerMinute: 60_000 };
+  await using simulator = await startSimulator({ rules: [() => ({ text: "yes" })], rateLimit: limited, clock });
+  const pace = sharedPace({ clock });
+  const adapter = paced(make({ baseURL: simulator.baseURL, clock }), pace);
+  const settings = { maxOutputTokens: longestAnswer };
+  // Twice what a minute allows.
+  const count = Math.ceil((2 * limited.tokensPerMinute) / longestAnswer);
+  const asked = Array.from({ length: count }, async () => (await adapter.evaluate(prompt, { settings })).output);
+  let settled = false;
+  const answers = Promise.all(asked).finally(() => (settled = true));
+  while (!settled) {
+    if (pace.state().inFlight > 0) await systemClock.sleep(1);
+    else await clock.advance(20);
+  }
+  expect(await answers).toEqual(Array.from({ length: count }, () => "yes"));
+  expect(simulator.requests.filter(({ status }) => status === 429)).toEqual([]);
+}

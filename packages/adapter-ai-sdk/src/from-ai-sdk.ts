@@ -122,7 +122,9 @@ const refusals = new Set<string | undefined>([undefined, "stop", "completed", "r
 
 /** Recognises a refusal: the ecosystem returns it as text, with a content filter's finish reason. */
 function refusalIn({ finishReason }: Answer, text: string): string | undefined {
-  if (!isRecord(finishReason) || finishReason["unified"] !== "content-filter" || text === "") return undefined;
+  if (!isRecord(finishReason) || finishReason["unified"] !== "content-filter") return undefined;
+  // Anthropic calls it by its name, and often without a word of the model.
+  if (text === "") return finishReason.raw === "refusal" ? "The model refused." : undefined;
   return refusals.has(finishReason.raw) ? text : undefined;
 }
 

@@ -1,6 +1,7 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { aiSdk } from "@proviso/adapter-ai-sdk";
-import { expectTheLimitToBecomeThePace } from "@proviso/fault-matrix/pacing";
+import { expectCountedBoundsToBePaced, expectTheLimitToBecomeThePace } from "@proviso/fault-matrix/pacing";
 import { test } from "vitest";
 
 test.each([false, true])(
@@ -11,3 +12,8 @@ test.each([false, true])(
       return aiSdk({ model: chat("m"), clock });
     }, isStreamed),
 );
+
+test("PAC-4 over Anthropic's wire a service that counts the longest answers, and reports shorter ones, refuses nothing", () =>
+  expectCountedBoundsToBePaced(({ baseURL, clock }) =>
+    aiSdk({ model: createAnthropic({ apiKey: "key-12345678", baseURL })("claude-test"), clock }),
+  ));

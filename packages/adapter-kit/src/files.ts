@@ -22,6 +22,9 @@ export function base64Of(file: StoredFile, bytesOf: BytesOf): string {
 const pieceLength = 24_573;
 
 function base64(bytes: Uint8Array): string {
+  // Node's own, where there is one, takes a tenth of the time.
+  const { Buffer: node } = globalThis as { readonly Buffer?: typeof Buffer };
+  if (node !== undefined) return node.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
   const pieces: string[] = [];
   for (let from = 0; from < bytes.length; from += pieceLength) {
     pieces.push(btoa(String.fromCharCode(...bytes.subarray(from, from + pieceLength))));

@@ -21,8 +21,14 @@ test.each([
       "x-ratelimit-remaining-tokens": "149984",
       "x-ratelimit-reset-tokens": "6ms",
     },
-    { requests: 60, tokens: 150_000 },
+    { requests: 60, tokens: 150_000, tokensLeft: { left: 149_984, size: 149_999 } },
   ],
+  [
+    "OpenAI's with what is left of a limit, and not when it is full again",
+    { "x-ratelimit-limit-tokens": "150000", "x-ratelimit-remaining-tokens": "0" },
+    { tokens: 150_000, tokensLeft: { left: 0, size: 150_000 } },
+  ],
+  ["what is left of a limit that is not stated", { "x-ratelimit-remaining-tokens": "10" }, undefined],
   [
     "Groq's, whose requests are those of a day",
     {
@@ -33,7 +39,7 @@ test.each([
       "x-ratelimit-remaining-tokens": "17997",
       "x-ratelimit-reset-tokens": "7.66ms",
     },
-    { tokens: 18_000 },
+    { tokens: 18_000, tokensLeft: { left: 17_997, size: 17_999.298 } },
   ],
   [
     "Anthropic's",
@@ -42,9 +48,18 @@ test.each([
       "anthropic-ratelimit-tokens-limit": "90000",
       "anthropic-ratelimit-input-tokens-limit": "50000",
       "anthropic-ratelimit-output-tokens-limit": "10000",
+      "anthropic-ratelimit-tokens-remaining": "80000",
+      "anthropic-ratelimit-output-tokens-remaining": "9000",
       "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:00Z",
     },
-    { requests: 50, tokens: 90_000, inputTokens: 50_000, outputTokens: 10_000 },
+    {
+      requests: 50,
+      tokens: 90_000,
+      inputTokens: 50_000,
+      outputTokens: 10_000,
+      tokensLeft: { left: 80_000, size: 90_000 },
+      outputTokensLeft: { left: 9_000, size: 10_000 },
+    },
   ],
   ["the IETF draft's", { "ratelimit-policy": '"burst";q=100;w=60,"fine";q=5;w=1' }, { requests: 100 }],
   ["an older draft's", { "ratelimit-policy": "10;w=1" }, { requests: 600 }],
@@ -66,14 +81,22 @@ test("PAC-2 whatever headers hold, a limit is a positive number, or left out", (
     "x-ratelimit-limit-requests",
     "x-ratelimit-remaining-requests",
     "x-ratelimit-reset-requests",
+    "x-ratelimit-limit-tokens",
+    "x-ratelimit-remaining-tokens",
+    "x-ratelimit-reset-tokens",
+    "anthropic-ratelimit-tokens-remaining",
     "ratelimit-policy",
   ];
   const text = fc.oneof(fc.string(), fc.stringMatching(/^[0-9";=,.qwsmh]{0,40}$/));
   fc.assert(
     fc.property(fc.dictionary(fc.constantFrom(...names), text), (headers) => {
       const rateLimit = rateLimitFrom({ get: (name) => headers[name] ?? null });
-      for (const limit of Object.values(rateLimit ?? {}))
-        expect(limit).toSatisfy((n: number) => Number.isFinite(n) && n > 0);
+      const { tokensLeft, outputTokensLeft, ...limits } = rateLimit ?? {};
+      for (const limit of Object.values(limits)) expect(limit).toSatisfy((n: number) => Number.isFinite(n) && n > 0);
+      for (const { left, size } of [tokensLeft, outputTokensLeft].filter((stated) => stated !== undefined)) {
+        expect(left).toBeGreaterThanOrEqual(0);
+        expect(Number.isFinite(size) && size >= left).toBe(true);
+      }
     }),
   );
 });

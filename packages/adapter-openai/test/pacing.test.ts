@@ -1,5 +1,5 @@
 import { openai } from "@proviso/adapter-openai";
-import { expectTheLimitToBecomeThePace } from "@proviso/fault-matrix/pacing";
+import { expectCountedBoundsToBePaced, expectTheLimitToBecomeThePace } from "@proviso/fault-matrix/pacing";
 import { test } from "vitest";
 
 test.each([
@@ -14,4 +14,10 @@ test.each([
       (connection) => openai({ model: "m", api, apiKey: "key-12345678", ...connection }),
       isStreamed,
     ),
+);
+
+test.each(["responses", "chat"] as const)(
+  "PAC-4 over api %s a service that counts the longest answers, and reports shorter ones, refuses nothing",
+  (api) =>
+    expectCountedBoundsToBePaced((connection) => openai({ model: "m", api, apiKey: "key-12345678", ...connection })),
 );

@@ -3,6 +3,7 @@ import type { Eval, EvalReport, SavedRun } from "@proviso/evals";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { evalHelp, readEvalArguments } from "./eval-arguments.ts";
+import { hasColours } from "./colours.ts";
 import { importedModule } from "./load-module.ts";
 import { installed } from "./optional-packages.ts";
 import { progressOf } from "./progress.ts";
@@ -41,7 +42,10 @@ export async function evalCommand(args: readonly string[], world: World): Promis
       const options = { ...asked.options, compareWith, store, journal: recording, signal, clock: world.clock };
       const report = await reportOf(one, options, evals, world);
       reports.push(report);
-      if (!asked.isJson) world.out(evals.formatReport(report, { width: widthOf(world) }).trimEnd());
+      if (!asked.isJson)
+        world.out(
+          evals.formatReport(report, { width: widthOf(world), color: hasColours(world.stdout, world.env) }).trimEnd(),
+        );
       if (report.ended !== undefined) world.err(inOneLine(`${one.name} ended early: ${report.ended.message}`));
       await writeFiles(asked, report, evals, world);
     }
@@ -60,14 +64,27 @@ async function reportOf(of: Eval, options: RunOptions, { runEval }: Evals, world
   try {
     return await runEval(of, {
       ...options,
-      onProgress: ({ done, total, failed }) =>
-        progress.show(`${of.name}: ${done} of ${total} attempts, ${failed} failed`),
+      onProgress: (each) => progress.show(`${of.name}: ${progressText(each)}`),
     });
   } catch (error) {
     return refuse(error);
   } finally {
     progress.end();
   }
+}
+
+type EvalProgress = Parameters<NonNullable<RunOptions["onProgress"]>>[0];
+
+function progressText({ done, total, reused, failed, unscored, spent, leftMs, pace }: EvalProgress): string {
+  const counts = Object.entries({ kept: reused, failed, unscored }).filter(([, count]) => count > 0);
+  const left = leftMs === undefined || done === total ? [] : [`${Math.ceil(leftMs / 1_000)} s left`];
+  return [
+    `${done} of ${total} attempts`,
+    ...counts.map(([name, count]) => `${count} ${name}`),
+    `${spent.totalTokens.toLocaleString("en-US")} tokens`,
+    ...left,
+    ...Object.entries(pace).map(([lane, perSecond]) => `${lane} at ${perSecond.toFixed(1)}/s`),
+  ].join(", ");
 }
 
 /** Returns the saved run to compare with, once all files that are for one eval can be read or written. */

@@ -122,8 +122,8 @@ export { trackBudget } from "./limits/budget.ts";
 export type { Budget, BudgetTracker, SavedBudget, TrackedBudget } from "./limits/budget.ts";
 export { systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
-export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
-export type { Deadline } from "./limits/deadline.ts";
+export { deadlineAt, deadlineIn } from "./limits/clock.ts";
+export type { Deadline } from "./limits/clock.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
 
 export type {
@@ -177,5 +177,6 @@ export type {
   PaceState,
   PaceTurn,
   Pacing,
+  Allowance,
   RateLimit,
 } from "./provider/pacing.ts";

@@ -37,7 +37,7 @@ async function elicited(
   { server, tool, context }: AskedCall,
 ): Promise<McpElicited> {
   if (elicit === undefined) return { action: "decline" };
-  return elicit(
+  const answer = await elicit(
     {
       server,
       tool,
@@ -47,6 +47,20 @@ async function elicited(
     },
     context,
   );
+  return answer.action === "accept" && isRecord(requestedSchema) ? withDefaults(answer, requestedSchema) : answer;
+}
+
+/** A form that was accepted has its defaults where nothing was entered. */
+function withDefaults(
+  answer: Extract<McpElicited, { action: "accept" }>,
+  { properties }: Readonly<Record<string, unknown>>,
+): McpElicited {
+  const defaults = Object.entries(isRecord(properties) ? properties : {}).flatMap(([name, field]) =>
+    isRecord(field) && Object.hasOwn(field, "default") ? [[name, field["default"]] as const] : [],
+  );
+  return defaults.length === 0
+    ? answer
+    : { ...answer, content: { ...Object.fromEntries(defaults), ...answer.content } };
 }
 
 async function sampled(

@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from "node:http";
 import type { Chaos } from "./chaos.ts";
 import { checkFault } from "./faults.ts";
 import type { RateLimit } from "./limit.ts";
-import { hasNoBody, isObject, type AnswerStep, type HttpStep } from "./types.ts";
+import { hasNoBody, isObject, type AnswerStep, type HttpStep, type SimulatedSearch } from "./types.ts";
 import type { SimulatorOptions } from "./server.ts";
 
 type Keys<T> = { readonly [key in keyof T]-?: true };
@@ -27,6 +27,7 @@ const answerKeys: Keys<AnswerStep> = {
   output: true,
   toolCalls: true,
   reasoning: true,
+  searches: true,
   refusal: true,
   usage: true,
   finishReason: true,
@@ -113,12 +114,25 @@ function checkAnswerStep(step: AnswerStep, where: string): void {
     checkKeys(call, callKeys, `${where}.toolCalls[${index}]`);
     if (typeof call.name !== "string") throw new TypeError(`${where}.toolCalls[${index}].name must be a text.`);
   });
+  listOf(step.searches, `${where}.searches`).forEach((search, index) =>
+    checkSearch(search, `${where}.searches[${index}]`),
+  );
   if (step.text !== undefined && step.output !== undefined)
     throw new TypeError(`${where} has a text and an output: the output is sent as the text, so leave out one.`);
   if (usage !== undefined && usage !== null && !isObject(usage))
     throw new TypeError(`${where}.usage must be an object, or null for none.`);
   if (finishReason !== undefined && !["stop", "length", "content_filter"].includes(finishReason))
     throw new TypeError(`${where}.finishReason must be "stop", "length" or "content_filter".`);
+}
+
+function checkSearch(search: SimulatedSearch, where: string): void {
+  checkKeys(search, { query: true, results: true }, where);
+  if (typeof search.query !== "string") throw new TypeError(`${where}.query must be a text.`);
+  listOf(search.results, `${where}.results`).forEach((result, index) => {
+    checkKeys(result, { url: true, title: true }, `${where}.results[${index}]`);
+    if (typeof result.url !== "string" || typeof result.title !== "string")
+      throw new TypeError(`${where}.results[${index}] must have a url and a title.`);
+  });
 }
 
 function checkHttpStep(step: HttpStep, where: string): void {

@@ -17,6 +17,7 @@ export type {
   SimulatedFile,
   SimulatedMessage,
   SimulatedRequest,
+  SimulatedSearch,
   SimulatedTool,
   SimulatedToolResult,
   SimulatorRule,

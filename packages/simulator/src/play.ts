@@ -7,6 +7,7 @@ import { faults, type FaultName } from "./faults.ts";
 import type { PromptCache } from "./prompt-cache.ts";
 import { refusalOf } from "./refusals.ts";
 import type { Scripted } from "./script.ts";
+import { withSearches } from "./search.ts";
 import { streamOf } from "./sse.ts";
 import { wireStream } from "./stream-faults.ts";
 import {
@@ -114,6 +115,7 @@ function answered(
   making: Making,
 ): JsonObject {
   const distorted = fault === undefined ? step : distortedStep(step, fault);
-  const body = answers[request.api](request, distorted, making);
+  const made = answers[request.api](request, distorted, making);
+  const body = withSearches(request, step.searches ?? [], made, making.ids);
   return fault === undefined ? body : distortedBody(request.api, body, fault);
 }

@@ -1,6 +1,7 @@
 import { aList, anObject, at, aText, known, refuse } from "./check-anthropic.ts";
 import { anthropicFiles, isFileBlock } from "./anthropic-files.ts";
 import { words } from "./check.ts";
+import { checkSearches } from "./search.ts";
 import { isSealOf } from "./signature.ts";
 import { isObject, type JsonObject, type SimulatedCall, type SimulatedMessage } from "./types.ts";
 
@@ -13,8 +14,12 @@ const blockKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["tool_use", words("type id name input cache_control caller")],
   ["tool_result", words("type tool_use_id content is_error cache_control")],
 ]);
+const searchBlocks: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  ["server_tool_use", words("type id name input cache_control caller")],
+  ["web_search_tool_result", words("type tool_use_id content cache_control caller")],
+]);
 const userBlocks = words("text image document tool_result");
-const assistantBlocks = words("text thinking redacted_thinking tool_use");
+const assistantBlocks = words("text thinking redacted_thinking tool_use server_tool_use web_search_tool_result");
 
 interface Turn {
   readonly role: "user" | "assistant";
@@ -28,6 +33,7 @@ export function readAnthropicMessages(body: JsonObject): readonly SimulatedMessa
   if (given.length === 0) refuse("messages", "at least one message is required");
   const turns = joined(given.map(readTurn));
   checkCalls(turns);
+  for (const { blocks, path } of turns) checkSearches(blocks, path);
   checkThoughts(turns, body["thinking"]);
   return turns.flatMap(messagesOf);
 }
@@ -57,7 +63,7 @@ function readTurn(message: unknown, index: number): Turn {
 function readBlock(block: unknown, path: string, allowed: ReadonlySet<string>): JsonObject {
   const given = anObject(block, path);
   const type = aText(given, "type", path);
-  const keys = blockKeys.get(type);
+  const keys = blockKeys.get(type) ?? searchBlocks.get(type);
   if (keys === undefined || !allowed.has(type)) {
     return refuse(path, `Input tag '${type}' found using 'type' does not match any of the expected tags`);
   }

@@ -2,6 +2,7 @@ import { aList, anObject, at, aText, checkClosed, known, refuse, within } from "
 import { words } from "./check.ts";
 import { notSupported } from "./refusal.ts";
 import { readAnthropicMessages, textOfBlocks } from "./read-anthropic-messages.ts";
+import { isSearch } from "./search.ts";
 import type { ReadRequest } from "./read.ts";
 import { isObject, type JsonObject, type SimulatedTool } from "./types.ts";
 
@@ -58,11 +59,18 @@ const toolKeys = words(
   "type name description input_schema cache_control strict defer_loading allowed_callers input_examples eager_input_streaming",
 );
 
+const searchKeys = words("type name max_uses allowed_domains blocked_domains user_location cache_control");
+
 function readTools(given: unknown): readonly SimulatedTool[] {
   const seen = new Set<string>();
-  return (given === undefined ? [] : aList(given, "tools")).map((item, index) => {
+  return (given === undefined ? [] : aList(given, "tools")).flatMap((item, index) => {
     const path = `tools.${index}`;
     const tool = anObject(item, path);
+    if (isSearch("anthropic", tool["type"])) {
+      known(tool, searchKeys, `${path}.${String(tool["type"])}`);
+      if (tool["name"] !== "web_search") refuse(`${path}.name`, "Input should be 'web_search'");
+      return [];
+    }
     if ((tool["type"] ?? "custom") !== "custom") throw notSupported(`${path}.type ${String(tool["type"])}`);
     known(tool, toolKeys, `${path}.custom`);
     const name = aText(tool, "name", `${path}.custom`);
@@ -76,7 +84,7 @@ function readTools(given: unknown): readonly SimulatedTool[] {
     const strict = tool["strict"] === true;
     if (strict) checkClosed(parameters, `${path}.custom`);
     const description = typeof tool["description"] === "string" ? tool["description"] : "";
-    return { name, description, parameters, strict };
+    return [{ name, description, parameters, strict }];
   });
 }
 

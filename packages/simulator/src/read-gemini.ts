@@ -2,6 +2,7 @@ import { words } from "./check.ts";
 import { knownFields, messageAt } from "./check-gemini.ts";
 import { badRequest, notSupported, Refusal } from "./refusal.ts";
 import { readGeminiContents } from "./read-gemini-contents.ts";
+import { isSearch } from "./search.ts";
 import type { ReadRequest } from "./read.ts";
 import { isObject, type JsonObject, type SimulatedTool } from "./types.ts";
 
@@ -81,7 +82,7 @@ function readTools(given: unknown): readonly SimulatedTool[] {
   const seen = new Set<string>();
   return (Array.isArray(given) ? given : []).flatMap((item: unknown, index) => {
     const tool = messageAt(item, `tools[${index}]`);
-    const other = Object.keys(tool).find((key) => key !== "functionDeclarations");
+    const other = Object.keys(tool).find((key) => key !== "functionDeclarations" && !isSearch("gemini", key));
     if (other !== undefined) throw notSupported(`tools[${index}].${other}`);
     const declarations = Array.isArray(tool["functionDeclarations"]) ? (tool["functionDeclarations"] as unknown[]) : [];
     return declarations.map((one, at): SimulatedTool => {

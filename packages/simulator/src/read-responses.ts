@@ -17,6 +17,7 @@ import { badRequest, invalidType, missingParameter, Refusal } from "./refusal.ts
 import { isObject, type JsonObject, type SimulatedMessage, type SimulatedTool } from "./types.ts";
 import { readParts, type ReadContent } from "./read-files.ts";
 import type { KeptItems } from "./kept-items.ts";
+import { isSearch } from "./search.ts";
 import type { ReadRequest } from "./read.ts";
 
 // Source: OpenAI API reference, "Create a model response".
@@ -30,6 +31,7 @@ const itemKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["function_call", words("type call_id name arguments id status namespace")],
   ["function_call_output", words("type call_id output id status")],
   ["reasoning", words("type id summary content encrypted_content status")],
+  ["web_search_call", words("type id status action")],
   ["item_reference", words("type id")],
 ]);
 
@@ -48,7 +50,7 @@ export function readResponses(body: JsonObject, kept: KeptItems): ReadRequest {
     .map((item) => (item["type"] === "item_reference" ? (kept.find(item["id"]) ?? item) : item));
   checkKept(items, body["store"] !== false);
   const messages = readItems(items);
-  const tools = (body["tools"] === undefined ? [] : listAt(body, "tools")).map(readTool);
+  const tools = (body["tools"] === undefined ? [] : listAt(body, "tools")).flatMap(readTool);
   checkTools(tools, body["tool_choice"], "name");
   checkFormat(isObject(body["text"]) ? body["text"]["format"] : undefined, "text.format", "input", body["input"]);
   const instructions = typeof body["instructions"] === "string" ? [body["instructions"]] : [];
@@ -88,6 +90,7 @@ const idPrefixes: ReadonlyMap<string, string> = new Map([
   ["message", "msg"],
   ["function_call", "fc"],
   ["reasoning", "rs"],
+  ["web_search_call", "ws"],
 ]);
 
 function checkId(type: string, id: unknown, param: string): void {
@@ -189,23 +192,31 @@ function readContent(content: unknown, path: string): ReadContent {
 
 const toolKeys = words("type name description parameters strict defer_loading");
 
-function readTool(tool: unknown, index: number): SimulatedTool {
+const searchKeys = words("type filters search_context_size user_location external_web_access search_content_types");
+
+function readTool(tool: unknown, index: number): readonly SimulatedTool[] {
   const path = `tools[${index}].`;
   const given = objectAt(tool, `tools[${index}]`);
+  if (isSearch("responses", given["type"])) {
+    checkKeys(given, searchKeys, path);
+    return [];
+  }
   if (given["type"] !== "function")
     throw badRequest(
-      `Invalid value: '${String(given["type"])}'. The simulator has function tools only.`,
+      `Invalid value: '${String(given["type"])}'. The simulator has function tools and the search only.`,
       `${path}type`,
       "invalid_value",
     );
   if (given["function"] !== undefined) throw missingParameter(`${path}name`);
   checkKeys(given, toolKeys, path);
-  return {
-    name: textAt(given, "name", path),
-    description: typeof given["description"] === "string" ? given["description"] : "",
-    parameters: isObject(given["parameters"]) ? given["parameters"] : {},
-    strict: given["strict"] !== false,
-  };
+  return [
+    {
+      name: textAt(given, "name", path),
+      description: typeof given["description"] === "string" ? given["description"] : "",
+      parameters: isObject(given["parameters"]) ? given["parameters"] : {},
+      strict: given["strict"] !== false,
+    },
+  ];
 }
 
 const formatKeys = words("type name description schema strict");

@@ -28,10 +28,11 @@ function begunOutput(count: unknown): unknown {
 function begunBlock(block: JsonObject): JsonObject {
   switch (block["type"]) {
     case "text":
-      return { ...block, text: "" };
+      return { ...block, text: "", ...("citations" in block ? { citations: [] } : {}) };
     case "thinking":
       return { ...block, thinking: "", signature: "" };
     case "tool_use":
+    case "server_tool_use":
       return { ...block, input: {} };
     default:
       return block;
@@ -40,12 +41,16 @@ function begunBlock(block: JsonObject): JsonObject {
 
 function deltasOf(block: JsonObject, size: number): readonly JsonObject[] {
   const { type, text, thinking, signature, input } = block;
-  if (type === "text") return pieces(String(text), size).map((piece) => ({ type: "text_delta", text: piece }));
+  if (type === "text") {
+    const cited = Array.isArray(block["citations"]) ? (block["citations"] as readonly unknown[]) : [];
+    const texts = pieces(String(text), size).map((piece) => ({ type: "text_delta", text: piece }));
+    return [...texts, ...cited.map((citation) => ({ type: "citations_delta", citation }))];
+  }
   if (type === "thinking") {
     const thoughts = pieces(String(thinking), size).map((piece) => ({ type: "thinking_delta", thinking: piece }));
     return [...thoughts, { type: "signature_delta", signature }];
   }
-  if (type !== "tool_use") return [];
+  if (type !== "tool_use" && type !== "server_tool_use") return [];
   const json = typeof input === "string" ? input : JSON.stringify(input);
   return ["", ...pieces(json, size)].map((piece) => ({ type: "input_json_delta", partial_json: piece }));
 }

@@ -9,7 +9,7 @@ export function geminiEvents(body: JsonObject, { chunkCharacters }: Streaming): 
   const { candidates, usageMetadata, ...rest } = body;
   const [candidate] = Array.isArray(candidates) ? (candidates as unknown[]).filter(isObject) : [];
   if (candidate === undefined) return [{ data: body }];
-  const { content, finishReason, finishMessage, ...more } = candidate;
+  const { content, finishReason, finishMessage, groundingMetadata, ...more } = candidate;
   const { parts, ...author } = isObject(content) ? content : {};
   const deltas = (Array.isArray(parts) ? (parts as unknown[]).filter(isObject) : []).flatMap((part) =>
     deltasOf(part, chunkCharacters),
@@ -17,7 +17,11 @@ export function geminiEvents(body: JsonObject, { chunkCharacters }: Streaming): 
   const shown = deltas.length === 0 ? [undefined] : deltas;
   return shown.map((part, index) => {
     const isLast = index === shown.length - 1;
-    const end = { finishReason, ...(finishMessage === undefined ? {} : { finishMessage }) };
+    const end = {
+      finishReason,
+      ...(finishMessage === undefined ? {} : { finishMessage }),
+      ...(groundingMetadata === undefined ? {} : { groundingMetadata }),
+    };
     const inside = part === undefined ? author : { parts: [part], ...author };
     const usage = isLast ? usageMetadata : begunUsage(usageMetadata);
     return {

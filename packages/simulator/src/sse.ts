@@ -33,6 +33,9 @@ function responsesEvents(body: JsonObject, { chunkCharacters }: Streaming): read
     const at = { item_id: item["id"], output_index };
     add("response.output_item.added", { output_index, item: begunItem(item) });
     if (item["type"] === "message") addParts(item, at, chunkCharacters, add);
+    if (item["type"] === "web_search_call") {
+      for (const state of ["in_progress", "searching", "completed"]) add(`response.web_search_call.${state}`, at);
+    }
     if (item["type"] === "reasoning") addSummary(item, at, chunkCharacters, add);
     if (item["type"] === "function_call" && typeof item["arguments"] === "string") {
       for (const delta of pieces(item["arguments"], chunkCharacters)) {
@@ -60,10 +63,18 @@ function addParts(
   for (const [content_index, part] of parts.entries()) {
     const [key, kind] = part["type"] === "refusal" ? ["refusal", "refusal"] : ["text", "output_text"];
     const text = part[key];
-    add("response.content_part.added", { ...at, content_index, part: { ...part, [key]: "" } });
+    add("response.content_part.added", {
+      ...at,
+      content_index,
+      part: { ...part, [key]: "", ...(key === "text" ? { annotations: [] } : {}) },
+    });
     if (typeof text === "string") {
       const here = { ...at, content_index, ...(kind === "output_text" ? { logprobs: [] } : {}) };
       for (const delta of pieces(text, chunkCharacters)) add(`response.${kind}.delta`, { ...here, delta });
+      const cited = Array.isArray(part["annotations"]) ? (part["annotations"] as readonly unknown[]) : [];
+      for (const [annotation_index, annotation] of cited.entries()) {
+        add("response.output_text.annotation.added", { ...at, content_index, annotation_index, annotation });
+      }
       add(`response.${kind}.done`, { ...here, [key]: text });
     }
     add("response.content_part.done", { ...at, content_index, part });
@@ -90,6 +101,7 @@ function addSummary(
 function begunItem(item: JsonObject): JsonObject {
   if (item["type"] === "reasoning") return { ...item, summary: [] };
   if (item["type"] === "message") return { ...item, status: "in_progress", content: [] };
+  if (item["type"] === "web_search_call") return { id: item["id"], type: item["type"], status: "in_progress" };
   return item["type"] === "function_call" ? { ...item, status: "in_progress", arguments: "" } : item;
 }
 

@@ -20,6 +20,8 @@ export interface AnswerStep {
     | undefined;
   /** The model's thoughts before the rest: a reasoning item, with a summary where the request asks for one; a thinking block or a thought part. Not in Chat Completions. */
   readonly reasoning?: string | undefined;
+  /** What the service looks up by itself before it answers; the request has to offer its search. Not in Chat Completions. */
+  readonly searches?: readonly SimulatedSearch[] | undefined;
   /** The text with which the model declines. Default: none. */
   readonly refusal?: string | undefined;
   /** Laid over the counted one; null: none is reported. */
@@ -37,6 +39,19 @@ export interface AnswerStep {
   readonly chunkCharacters?: number | undefined;
   /** Milliseconds between two events of a stream. Default 0. */
   readonly eventMs?: number | undefined;
+}
+
+/** A search that the service runs by itself. */
+export interface SimulatedSearch {
+  /** What it looks for. */
+  readonly query: string;
+  /** What it finds; the answer's text cites all of it. */
+  readonly results: readonly {
+    /** The address of the page. */
+    readonly url: string;
+    /** The title of the page. */
+    readonly title: string;
+  }[];
 }
 
 /** An HTTP answer as it is: a refusal, say. */

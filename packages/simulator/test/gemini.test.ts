@@ -187,7 +187,7 @@ describe("SIM-24 what Gemini's service refuses", () => {
     [{ contents: [call, answer] }, "function call turn comes immediately after a user turn"],
     [{ tools: [{ functionDeclarations: [{ name: "1 a" }] }] }, "Invalid function name."],
     [{ toolConfig: { functionCallingConfig: { mode: "ANY" } } }, "without function_declarations"],
-    [{ tools: [{ googleSearch: {} }] }, "(simulator_not_supported)"],
+    [{ tools: [{ codeExecution: {} }] }, "(simulator_not_supported)"],
   ])("SIM-24 %j", async (body, message) => {
     const [refused] = await asked({ rules: [] }, body);
     expect([refused?.status, refused?.body]).toMatchObject([400, { error: { code: 400, status: "INVALID_ARGUMENT" } }]);

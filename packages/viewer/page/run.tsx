@@ -74,7 +74,7 @@ export function Run({ id, query }: { readonly id: string; readonly query: URLSea
   }, [id, isLoaded]);
 
   const tab: Tab = tabs.find((name) => name.toLowerCase() === query.get("tab")) ?? "Transcript";
-  const wanted = Number(query.get("row") ?? "1") - 1;
+  const wanted = (Number(query.get("row")) || 1) - 1;
   const selected = Math.max(0, Math.min(isFollowing ? rows.length - 1 : wanted, rows.length - 1));
   const row = rows[selected];
   const only = query.get("only") ?? "";

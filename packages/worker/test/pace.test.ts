@@ -1,7 +1,7 @@
 import { redisPace, type RedisPaceOptions } from "@proviso/worker/bullmq";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Pace, PaceTurn } from "@proviso/core";
+import type { Pace, PaceTurn, RateLimit } from "@proviso/core";
 import { noServer, startRedis, type RedisServer } from "./redis-server.ts";
 import { until } from "./support.ts";
 
@@ -43,6 +43,24 @@ describe.skipIf(noServer !== undefined)(`a pace in Redis ${noServer ?? ""}`, { t
     expect(await b.enter(small, { expiresAt: Date.now() + 500 })).toMatchObject({ ok: false, reason: "deadline" });
     first.end({ usage: { inputTokens: 100, outputTokens: 100 } });
     await until(async () => (await b.enter(small, { expiresAt: Date.now() })).ok);
+  });
+
+  test("FLT-5 PAC-4 where little is left of a limit, the longest answers count for all", async () => {
+    const [a, b] = pair({ tokensPerMinute: 60_000 });
+    const usage = { inputTokens: 0, outputTokens: 1 };
+    const isHeldUp = async (rateLimit: RateLimit): Promise<boolean> => {
+      for (let count = 0; count < 5; count++) {
+        (await turn(a, { inputTokens: 0, outputTokens: 20 })).end({ usage, rateLimit });
+      }
+      (await turn(a, { inputTokens: 0, outputTokens: 3_000 })).end({ usage, rateLimit });
+      await until(() => a.state().inFlight === 0);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      const entry = await b.enter(small, { expiresAt: Date.now() + 100 });
+      if (entry.ok) entry.turn.giveBack();
+      return !entry.ok;
+    };
+    expect(await isHeldUp({})).toBe(false);
+    expect(await isHeldUp({ tokensLeft: { left: 0, size: 60_000 } })).toBe(true);
   });
 
   test("FLT-5 no more requests are in flight than may be, and one given back counts for nothing", async () => {

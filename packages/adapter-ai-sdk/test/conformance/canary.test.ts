@@ -1,3 +1,5 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
@@ -24,4 +26,18 @@ describeCanary("@ai-sdk/openai-compatible", {
 
 describeCanary("litellm", {
   make: ({ baseURL, apiKey, ...watched }) => litellm({ model: "openai/gpt-5.4", baseURL, apiKey, ...watched }),
+});
+
+describeCanary("@ai-sdk/anthropic", {
+  make: ({ baseURL, apiKey, secrets, ...watched }) => {
+    const model = createAnthropic({ baseURL, apiKey })("claude-sonnet-4-5");
+    return aiSdk({ model, secrets: [...secrets, apiKey], ...watched });
+  },
+});
+
+describeCanary("@ai-sdk/google", {
+  make: ({ baseURL, apiKey, secrets, ...watched }) => {
+    const model = createGoogle({ baseURL, apiKey })("gemini-3-pro-preview");
+    return aiSdk({ model, secrets: [...secrets, apiKey], ...watched });
+  },
 });

@@ -1,3 +1,5 @@
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
@@ -42,4 +44,53 @@ describeFaultMatrix("litellm", {
   expectedOfStreams,
   slice: slice(2, 3),
   make: ({ baseURL, ...times }) => litellm({ model: "openai/gpt-5.4", baseURL, apiKey, ...times }),
+});
+
+const unreadable = { code: "provider", why: "invalid_response" } as const;
+
+describeFaultMatrix("@ai-sdk/anthropic", {
+  api: "anthropic",
+  slice: slice(0, 1),
+  expected: {
+    // The package holds each answer against a schema of its own, which takes no other usage and no block that it does not know.
+    usage_missing: unreadable,
+    usage_null: unreadable,
+    usage_strings: unreadable,
+    unknown_items: unreadable,
+    missing_call_id: unreadable,
+    // It reads no body with the key __proto__.
+    arguments_proto: unreadable,
+    // It asks for 64,000 tokens at most, and the service keeps to that.
+    arguments_huge: { code: "provider", why: "truncated" },
+    // The service has one reason for a refusal and a filter.
+    content_filter: { code: "provider", why: "refusal" },
+  },
+  expectedOfStreams: {
+    ...expectedOfStreams,
+    // The package looks at a stream's first event before all others; where it cannot read that, it says no more.
+    stream_unknown_events: { code: "provider", why: "unknown" },
+    usage_missing: { code: "provider", why: "unknown" },
+    usage_null: { code: "provider", why: "unknown" },
+    usage_strings: { code: "provider", why: "unknown" },
+    // Arguments come as pieces of a text there.
+    arguments_proto: "right",
+  },
+  make: ({ baseURL, ...times }) =>
+    aiSdk({ model: createAnthropic({ baseURL, apiKey })("claude-sonnet-4-5"), ...times }),
+});
+
+describeFaultMatrix("@ai-sdk/google", {
+  api: "gemini",
+  slice: slice(0, 1),
+  expected: {
+    usage_strings: unreadable,
+    arguments_proto: unreadable,
+    // The service has no refusal beside its filters.
+    refusal: { code: "provider", why: "content_filter" },
+  },
+  // A stream without a candidate has no reason for its end.
+  breaks: ["no_output"],
+  expectedOfStreams,
+  make: ({ baseURL, ...times }) =>
+    aiSdk({ model: createGoogle({ baseURL, apiKey })("gemini-3-pro-preview"), ...times }),
 });

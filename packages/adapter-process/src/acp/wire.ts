@@ -15,6 +15,8 @@ export class WireError extends Error {
 }
 
 const limits = { maxDepth: 256, maxLength: largestOutput };
+/** Requests of the agent, leave that it asks for above all, that wait for our answer or for being read. */
+const mostUnanswered = 1_000;
 /** Characters of a line that are shown. */
 const shownLength = 200;
 /** Characters of it that are kept. */
@@ -24,22 +26,66 @@ const keptLength = 4_096;
  * The agent's standard input and output as a stream of messages, one a line. A session's updates go to `onUpdate`, in the
  * order in which they come, before whatever comes after them is seen. A line that is no JSON-RPC message ends the
  * stream with a WireError: nothing else may stand on standard output (https://agentclientprotocol.com, "Transports").
+ * So does an agent that asks more than is answered: 1,000 requests, or 16 MiB of them.
  */
 export function wireOf({ stdout, write }: GroupProcess, onUpdate: (update: unknown) => void): Stream {
-  const readable = ReadableStream.from(messagesOf(stdout, onUpdate)) as ReadableStream<AnyMessage>;
-  const writable = new WritableStream<AnyMessage>({ write: (message) => write(`${JSON.stringify(message)}\n`) });
+  const unanswered = new Unanswered();
+  const readable = ReadableStream.from(messagesOf(stdout, unanswered, onUpdate)) as ReadableStream<AnyMessage>;
+  const writable = new WritableStream<AnyMessage>({
+    async write(message) {
+      await write(`${JSON.stringify(message)}\n`);
+      if ("id" in message && !("method" in message)) unanswered.answered(message.id);
+    },
+  });
   return { readable, writable };
+}
+
+/** The agent's requests that wait for our answer, with the bytes of each. */
+class Unanswered {
+  /** By id: an agent may use one twice. */
+  readonly #sizes = new Map<unknown, number[]>();
+  #count = 0;
+  #bytes = 0;
+
+  /** @throws {WireError} for one too many. */
+  asked(id: unknown, bytes: number): void {
+    this.#count += 1;
+    this.#bytes += bytes;
+    if (this.#count > mostUnanswered) {
+      throw new WireError(`asked for more than ${mostUnanswered} things without waiting for an answer`);
+    }
+    if (this.#bytes > largestOutput) {
+      throw new WireError(`asked for things in more than ${largestOutput} bytes without waiting for an answer`);
+    }
+    const same = this.#sizes.get(id);
+    if (same === undefined) this.#sizes.set(id, [bytes]);
+    else same.push(bytes);
+  }
+
+  answered(id: unknown): void {
+    const same = this.#sizes.get(id);
+    const bytes = same?.shift();
+    if (bytes === undefined) return;
+    this.#count -= 1;
+    this.#bytes -= bytes;
+    if (same?.length === 0) this.#sizes.delete(id);
+  }
 }
 
 async function* messagesOf(
   stdout: AsyncIterable<Buffer>,
+  unanswered: Unanswered,
   onUpdate: (update: unknown) => void,
 ): AsyncGenerator<AnyMessage, void> {
   for await (const line of linesOf(stdout)) {
     const message = messageIn(line);
     if (message === undefined) continue;
-    if (message["method"] === "session/update" && !("id" in message)) onUpdate(message["params"]);
-    else yield message as AnyMessage;
+    if (message["method"] === "session/update" && !("id" in message)) {
+      onUpdate(message["params"]);
+      continue;
+    }
+    if ("method" in message && "id" in message) unanswered.asked(message["id"], line.length);
+    yield message as AnyMessage;
   }
 }
 

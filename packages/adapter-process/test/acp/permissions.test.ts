@@ -1,6 +1,7 @@
 import type { AgentPermission } from "@proviso/adapter-process";
 import { expect, test } from "vitest";
-import { acting, nothingIsLeft, withTools } from "./support.ts";
+import { failureOf } from "../support/command.ts";
+import { acting, hello, nothingIsLeft, withTools } from "./support.ts";
 
 nothingIsLeft();
 
@@ -38,6 +39,27 @@ test.each<[string, Asked, string]>([
 
 const command = { toolCall: { toolCallId: "1", title: "ls", kind: "execute", rawInput: { command: "ls" } } };
 const own = { toolCall: { toolCallId: "1", title: "mcp__proviso__note" } };
+
+test.each([
+  [1, "1000 things"],
+  [1_048_576, "16777216 bytes"],
+])("CMD-29 an agent that asks and asks, in %i bytes each, is ended though nobody answers", async (bytes, found) => {
+  let [asked, most] = [0, 0];
+  const permissions = (): Promise<boolean> => {
+    most = Math.max(most, ++asked);
+    return new Promise(() => {});
+  };
+  const error = await failureOf(acting("nag", `${bytes}`, { permissions }).evaluate(hello));
+  expect(error).toMatchObject({ code: "process" });
+  expect(error.message).toContain(`asked for`);
+  expect(error.message).toContain(found);
+  expect(most).toBeLessThanOrEqual(1_000);
+});
+
+test("CMD-29 one that waits for each answer may ask as often as it likes", async () => {
+  const { text } = await acting("inquire", "", { permissions: "all" }).evaluate(hello);
+  expect(text).toBe("I asked.");
+});
 
 test("CMD-27 all allows what it asks for, none nothing", async () => {
   expect((await acting("permission", asking(command), { permissions: "all" }).evaluate(withTools)).text).toBe("yes");

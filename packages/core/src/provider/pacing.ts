@@ -8,6 +8,18 @@ export interface RateLimit {
   readonly inputTokens?: number | undefined;
   /** Tokens of output, a minute. */
   readonly outputTokens?: number | undefined;
+  /** What is left of `tokens`, where the service states it. */
+  readonly tokensLeft?: Allowance | undefined;
+  /** What is left of `outputTokens`, where the service states it. */
+  readonly outputTokensLeft?: Allowance | undefined;
+}
+
+/** How much of a limit may be used at once, as a service counts it: a part may be used for answers that are not there yet. */
+export interface Allowance {
+  /** Tokens that one may use at this moment. */
+  readonly left: number;
+  /** Tokens that one may use at once when none was used for a while. */
+  readonly size: number;
 }
 
 /** What a request is expected to cost, in tokens. */

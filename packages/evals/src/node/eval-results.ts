@@ -54,8 +54,8 @@ export function shownSaved(saved: ReturnType<typeof savedRunOf>): ShownEval {
     const estimates: Record<string, Estimate> = {};
     for (const scorer of Object.keys(saved.fingerprint.scorers)) {
       const scored = rows.filter(({ variant: of, scores }) => of === variant && typeof scores[scorer] === "number");
-      const values = scored.map(({ id, hash, scores }) => [id, { hash, value: scores[scorer] as number }] as const);
-      const estimate = estimateOf({ values: new Map(values), unscored: new Set() }, level, undefined);
+      const values = scored.map(({ id, hash, scores }) => ({ id, hash, value: scores[scorer] as number }));
+      const estimate = estimateOf({ values, unscored: new Set() }, level, undefined);
       if (estimate !== undefined) estimates[scorer] = estimate;
     }
     return intervalsOf(estimates);

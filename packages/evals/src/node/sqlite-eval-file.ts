@@ -32,9 +32,8 @@ const schema = `
     variant TEXT NOT NULL,
     repetition INTEGER NOT NULL,
     record TEXT NOT NULL,
-    UNIQUE (run, row_id, variant, repetition)
+    UNIQUE (name, row_id, variant, repetition, run)
   ) STRICT;
-  CREATE INDEX eval_attempts_of_key ON eval_attempts (name, row_id, variant, repetition, id);
   CREATE TABLE eval_begun (
     run INTEGER NOT NULL REFERENCES eval_runs (id),
     row_id TEXT NOT NULL,

@@ -12,6 +12,7 @@ import {
   type JournalRun,
   type Prompt,
   type PromptResponse,
+  type Resources,
   type Session,
   type SessionEvent,
   type Usage,
@@ -24,6 +25,7 @@ import type { Attempt, FailedAttempt } from "../definition.ts";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
 import { JudgesOfAttempt } from "../judges/asking.ts";
 import { scoresOf } from "./scoring.ts";
+import { redactionOf } from "./secrets.ts";
 
 /** What all attempts of a run share. */
 export interface AttemptWorld {
@@ -37,6 +39,8 @@ export interface AttemptWorld {
 
 /** An attempt that is to be made. */
 export interface PlannedAttempt extends AttemptKey {
+  /** The place in the order of the run. */
+  readonly place: number;
   readonly row: NamedRow<object>;
   readonly of: ReadyVariant;
   /** The hash of what the model is shown first, and of the variant. */
@@ -49,7 +53,9 @@ const defaultTimeoutMs = 600_000;
 /** What one attempt works with. */
 interface Stage {
   readonly session: Session;
-  readonly resources: Awaited<ReturnType<typeof openResources>>;
+  readonly resources: Resources;
+  /** Closes the attempt's own resources; undefined: it has none. */
+  readonly close: (() => PromiseLike<void>) | undefined;
   readonly events: SessionEvent[];
   readonly options: EvaluateOptions;
 }
@@ -132,17 +138,24 @@ class Spent {
   }
 }
 
+let opened: Promise<Resources> | undefined;
+
+/** What attempts without resources show their scorers: nothing is in it, so all of them share it. */
+function noResources(): Promise<Resources> {
+  return (opened ??= openResources([]));
+}
+
 async function staged(definition: AnyDefinition, { row, of }: PlannedAttempt, world: AttemptWorld): Promise<Stage> {
   const { budget, signal, pacing, clock, newId } = world;
   const session = definition.session?.(row.row) ?? createSession({ id: newId() });
-  const resources = await openResources(definition.resources?.(row.row) ?? []);
+  const own = definition.resources && (await openResources(definition.resources(row.row)));
   const events: SessionEvent[] = [];
   session.on("*", (event) => void events.push(event));
   const { overrides, options } = of.settings;
   const given: EvaluateOptions = {
     ...options,
     session,
-    resources,
+    ...(own === undefined ? {} : { resources: own }),
     signal,
     deadline: deadlineIn(definition.timeoutMs ?? defaultTimeoutMs, clock),
     ...(overrides === undefined ? {} : { overrides }),
@@ -150,7 +163,8 @@ async function staged(definition: AnyDefinition, { row, of }: PlannedAttempt, wo
     ...(pacing === undefined ? {} : { pacing }),
     ...(definition.messages === undefined ? {} : { messages: definition.messages(row.row) }),
   };
-  return { session, resources, events, options: given };
+  const close = own && (() => own[Symbol.asyncDispose]());
+  return { session, resources: own ?? (await noResources()), close, events, options: given };
 }
 
 async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent): Promise<unknown> {
@@ -206,7 +220,7 @@ async function recorded(
   const events = stage?.events ?? [];
   const turns = events.filter((event) => event.type === "provider.responded").length;
   const session = stage?.session ?? createSession();
-  const resources = stage?.resources ?? (await openResources([]));
+  const resources = stage?.resources ?? (await noResources());
   const base = {
     variant,
     row: row.row,
@@ -222,6 +236,7 @@ async function recorded(
   const attempt: Attempt | FailedAttempt =
     ended.failure === undefined ? { ...base, output: ended.output } : { ...base, failure: ended.failure };
   const scores = await scoresOf(definition, attempt, judges);
+  const redact = redactionOf(definition);
   return {
     rowId,
     variant,
@@ -229,12 +244,12 @@ async function recorded(
     rowHash: row.hash,
     subjectHash,
     ...(ended.failure === undefined
-      ? { status: "answered", output: ended.output }
+      ? { status: "answered", output: redact(ended.output) }
       : {
           status: "failed",
-          failure: { reason: ended.reason ?? "unknown_error", message: ended.failure.message },
+          failure: { reason: ended.reason ?? "unknown_error", message: redact(ended.failure.message) },
         }),
-    scores,
+    scores: redact(scores),
     usage: spent.usage,
     judgeUsage: judges.usage,
     model: spent.model,
@@ -247,7 +262,7 @@ async function recorded(
 /** What a close throws changes nothing: the attempt is over. */
 async function closed(stage: Stage | undefined): Promise<void> {
   try {
-    await stage?.resources[Symbol.asyncDispose]();
+    await stage?.close?.();
   } catch {
     // What was answered and scored stands.
   }

@@ -78,6 +78,15 @@ export interface Progress {
   readonly pace: Readonly<Record<string, number>>;
 }
 
+/** What a listener throws changes nothing. */
+export function callListener(listener: (progress: Progress) => void, progress: Progress): void {
+  try {
+    listener(progress);
+  } catch {
+    // The run goes on.
+  }
+}
+
 /** The names of the options of a run. */
 export const runOptionNames = {
   concurrency: true,

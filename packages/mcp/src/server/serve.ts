@@ -3,7 +3,7 @@ import { messageOf } from "@proviso/core/internal";
 import { toolCaller, type ToolCaller } from "./call.ts";
 import { listenOnLoopback, type Loopback } from "./loopback.ts";
 import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
-import { listedTool } from "./tool-list.ts";
+import { servedTool } from "./tool-list.ts";
 
 /** Tools and prompts that are served over the Model Context Protocol. */
 export interface McpService extends AsyncDisposable {
@@ -107,15 +107,16 @@ function serverOf(
   };
   const server = new Made({ name: options.name, version: options.version ?? "0.0.0" }, { capabilities });
   if (tools.length > 0) {
-    server.setRequestHandler("tools/list", () => ({ tools: tools.map((tool) => listedTool(tool)) as never }));
+    server.setRequestHandler("tools/list", () => ({ tools: tools.map(servedTool) as never }));
     server.setRequestHandler("tools/call", ({ params }, { mcpReq }): Promise<CallToolResult> =>
       call(params.name, params.arguments ?? {}, mcpReq),
     );
   }
   if (prompts.length === 0) return server;
   server.setRequestHandler("prompts/list", () => ({
-    prompts: prompts.map(({ name, args }) => ({
+    prompts: prompts.map(({ name, template, args }) => ({
       name,
+      description: `Renders the prompt ${template.name}.`,
       arguments: args.map(({ name: argument, description, required }) => ({
         name: argument,
         required,

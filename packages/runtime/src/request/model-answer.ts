@@ -4,6 +4,7 @@ import type {
   ModelFailure,
   ModelResponse,
   ProviderErrorReason,
+  Allowance,
   RateLimit,
   ReportedUsage,
   RouteStep,
@@ -12,10 +13,9 @@ import type {
   ToolCall,
 } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
-import { whyNoJson, messageOf } from "@proviso/core/internal";
+import { whyNoJson, messageOf, isA } from "@proviso/core/internal";
 import { readCalls, readSources } from "./answer-parts.ts";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
-import { isA } from "../is-a.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
 export function asData<Given extends unknown[]>(
@@ -133,13 +133,21 @@ function readToken(given: unknown): TokenLogprob | undefined {
 /** A limit that is no number is as if it were not stated; a pace refuses those that are not positive. */
 function readRateLimit(stated: unknown): RateLimit | undefined {
   if (!isRecord(stated)) return undefined;
-  const { requests, tokens, inputTokens, outputTokens } = stated;
+  const { requests, tokens, inputTokens, outputTokens, tokensLeft, outputTokensLeft } = stated;
   return {
     requests: numberOf(requests),
     tokens: numberOf(tokens),
     inputTokens: numberOf(inputTokens),
     outputTokens: numberOf(outputTokens),
+    tokensLeft: readAllowance(tokensLeft),
+    outputTokensLeft: readAllowance(outputTokensLeft),
   };
+}
+
+function readAllowance(stated: unknown): Allowance | undefined {
+  if (!isRecord(stated)) return undefined;
+  const [left, size] = [numberOf(stated["left"]), numberOf(stated["size"])];
+  return left === undefined || size === undefined ? undefined : { left, size };
 }
 
 /** A list with anything in it that is no try is as if there was none. */

@@ -1,4 +1,7 @@
-import type { PaceRequest, RateLimit } from "@proviso/core";
+import type { PaceRequest } from "@proviso/core";
+
+/** What is limited. */
+export type Kind = "requests" | "tokens" | "inputTokens" | "outputTokens";
 
 /** How fast the learnt cost of a request follows: the weight of the newest. */
 const learning = 0.1;
@@ -11,6 +14,12 @@ const longestAnswer = 131_072;
 export interface Charged extends PaceRequest {
   readonly requests: number;
   readonly unknown: number;
+}
+
+/** What one limit was charged for a request, and how much of its answer's bound counts, however long the answer is. */
+export interface Charge {
+  readonly cost: number;
+  readonly boundShare: number;
 }
 
 /** One request as it is charged. */
@@ -26,9 +35,11 @@ export class Costs {
   /** Tokens of an answer whose length was not known before. */
   #usualOutput = 0;
 
-  of(kind: keyof RateLimit, { requests, inputTokens, outputTokens, unknown }: Charged): number {
+  /** `boundShare`: how much of what answers leave unused of their bounds the service counts, too, 0 to 1. */
+  of(kind: Kind, { requests, inputTokens, outputTokens, unknown }: Charged, boundShare: number): number {
     const input = inputTokens * this.#inputRatio;
-    const output = outputTokens * this.#outputRatio + unknown * this.#usualOutput;
+    const ratio = this.#outputRatio + boundShare * Math.max(0, 1 - this.#outputRatio);
+    const output = outputTokens * ratio + unknown * this.#usualOutput;
     if (kind === "requests") return requests;
     return kind === "tokens" ? input + output : kind === "inputTokens" ? input : output;
   }

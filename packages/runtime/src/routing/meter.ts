@@ -1,3 +1,5 @@
+import { CountedBounds } from "./counted-bounds.ts";
+
 const minuteMs = 60_000;
 
 /**
@@ -8,6 +10,8 @@ const minuteMs = 60_000;
 export class Meter {
   /** The limit for a minute. */
   limit: number;
+  /** Whether the service counts the longest answers that requests allow. */
+  readonly bounds = new CountedBounds();
   readonly #slackMs: number;
   #freeAt = -Infinity;
 

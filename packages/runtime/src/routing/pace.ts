@@ -15,7 +15,7 @@ import {
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue, setAlarm } from "@proviso/core/internal";
-import { chargedOnce, Costs, type Charged } from "./costs.ts";
+import { chargedOnce, Costs, type Charge, type Charged, type Kind } from "./costs.ts";
 import { Meter } from "./meter.ts";
 import { Share } from "./share.ts";
 
@@ -48,7 +48,6 @@ const beforeFirstAnswer = 2;
 const longestStopMs = 15_000;
 const requestSlackMs = 100;
 const tokenSlackMs = 1_000;
-type Kind = keyof RateLimit;
 
 interface Waiter {
   readonly request: PaceRequest;
@@ -187,7 +186,8 @@ class QueuedPace implements Pace {
     const headMs = this.#waitMs(now);
     let longest = 0;
     for (const [kind, meter] of this.#meters) {
-      longest = Math.max(longest, meter.durationMs(this.#costs.of(kind, this.#queued()), this.#shareOf(kind)));
+      const cost = this.#costs.of(kind, this.#queued(), meter.bounds.share);
+      longest = Math.max(longest, meter.durationMs(cost, this.#shareOf(kind)));
     }
     return Math.ceil(longest + (headMs === Infinity ? 0 : headMs));
   }
@@ -228,11 +228,12 @@ class QueuedPace implements Pace {
   #begin(request: PaceRequest, now: number, since: number): PaceTurn {
     this.#inFlight++;
     const charged = chargedOnce(request);
-    const charges = new Map<Kind, number>();
+    const charges = new Map<Kind, Charge>();
     for (const [kind, meter] of this.#meters) {
-      const cost = this.#costs.of(kind, charged);
+      const boundShare = meter.bounds.share;
+      const cost = this.#costs.of(kind, charged, boundShare);
       meter.charge(now, cost, this.#shareOf(kind));
-      charges.set(kind, cost);
+      charges.set(kind, { cost, boundShare });
     }
     let isOver = false;
     const over = (then: () => void): void => {
@@ -246,21 +247,26 @@ class QueuedPace implements Pace {
     return {
       queuedMs: now - since,
       end: (outcome) => over(() => outcome && this.#ended(request, charges, now, outcome)),
-      giveBack: () => over(() => this.#correct(charges, { requests: 0, inputTokens: 0, outputTokens: 0 })),
+      giveBack: () => over(() => this.#correct(charges, { requests: 0, inputTokens: 0, outputTokens: 0 }, 0)),
     };
   }
 
   #ended(
     request: PaceRequest,
-    charges: ReadonlyMap<Kind, number>,
+    charges: ReadonlyMap<Kind, Charge>,
     sentAt: number,
     { rateLimit, usage, refused }: PaceOutcome,
   ): void {
     this.#isAnswered = true;
-    if (rateLimit !== undefined) this.#learn(rateLimit);
+    if (rateLimit !== undefined) {
+      this.#learn(rateLimit);
+      const { tokensLeft, outputTokensLeft } = rateLimit;
+      if (tokensLeft !== undefined) this.#meters.get("tokens")?.bounds.learn(tokensLeft, request);
+      if (outputTokensLeft !== undefined) this.#meters.get("outputTokens")?.bounds.learn(outputTokensLeft, request);
+    }
     if (refused !== undefined) this.#refused(refused, sentAt);
     else if (usage !== undefined) {
-      this.#correct(charges, { requests: 1, ...usage });
+      this.#correct(charges, { requests: 1, ...usage }, request.outputTokens);
       this.#costs.learn(request, usage);
     }
   }
@@ -277,12 +283,13 @@ class QueuedPace implements Pace {
     }
   }
 
-  /** The charges were estimates; `real` is what was spent. */
-  #correct(charges: ReadonlyMap<Kind, number>, real: PaceRequest & { readonly requests: number }): void {
+  /** The charges were estimates; `real` is what was spent, of an answer that could have had `bound` tokens. */
+  #correct(charges: ReadonlyMap<Kind, Charge>, real: PaceRequest & { readonly requests: number }, bound: number): void {
     const { requests, inputTokens: input, outputTokens: output } = real;
-    const spent = { requests, tokens: input + output, inputTokens: input, outputTokens: output };
-    for (const [kind, charged] of charges) {
-      const difference = spent[kind] - charged;
+    for (const [kind, { cost, boundShare }] of charges) {
+      const counted = output + boundShare * Math.max(0, bound - output);
+      const spent = { requests, tokens: input + counted, inputTokens: input, outputTokens: counted };
+      const difference = spent[kind] - cost;
       if (Number.isFinite(difference)) this.#meters.get(kind)?.correct(difference, this.#shareOf(kind));
     }
   }

@@ -414,4 +414,92 @@ describe("in simulated time, 50 workers, 600 requests a minute, 1 s each", () =>
     expect(outcome.refusedPer100).toBeLessThanOrEqual(0.5);
     expect(outcome.failed).toBe(0);
   });
+
+  const counting = { requests: 6_000, tokens: 60_000, states: true } as const;
+  const bounded = (random: () => number, bound: number, usedOfBound: number) => ({
+    real: 100,
+    guessed: () => 100 * (0.6 + 0.8 * random()),
+    bound,
+    usedOfBound,
+  });
+
+  test.each([
+    { burstSeconds: 60, bound: 500, usedOfBound: 0.1, refused: 0.1 },
+    { burstSeconds: 60, bound: 500, usedOfBound: 0.5, refused: 0.1 },
+    { burstSeconds: 60, bound: 10_000, usedOfBound: 0.02, refused: 5 },
+    { burstSeconds: 10, bound: 500, usedOfBound: 0.1, refused: 0.5 },
+  ])(
+    "PAC-4 a service that counts the longest answers and reports what was answered: $bound tokens, $burstSeconds s",
+    async ({ burstSeconds, bound, usedOfBound, refused }) => {
+      const random = randomOf(1);
+      const limits = { ...counting, burstSeconds, counts: "bound" } as const;
+      const tokens = bounded(random, bound, usedOfBound);
+      const of = { limits, ...workers, minutes: 10, random, tokens, retry: retryPolicy(random) };
+      const outcome = await simulate({ pace: (clock) => sharedPace({ clock }), ...of });
+      expect(outcome.useful).toBeGreaterThanOrEqual(0.99);
+      expect(outcome.refusedPer100).toBeLessThanOrEqual(refused);
+      expect(outcome.failed).toBe(0);
+    },
+  );
+
+  test.each(["reported", "bound until it answers"] as const)(
+    "PAC-4 a service that counts what is %s is sent no less",
+    async (counts) => {
+      const random = randomOf(1);
+      const limits = { ...counting, burstSeconds: 60, counts } as const;
+      const of = { limits, ...workers, minutes: 10, random, tokens: bounded(random, 500, 0.5) };
+      const outcome = await simulate({
+        pace: (clock) => sharedPace({ clock }),
+        ...of,
+        retry: retryPolicy(random),
+      });
+      expect(outcome.useful).toBeGreaterThanOrEqual(0.98);
+      expect(outcome.refusedPer100).toBe(0);
+    },
+  );
+
+  test("PAC-4 after others have used a limit up, a service that counts what it reports is soon sent as much again", async () => {
+    const { clock, pace } = await answered({ tokensPerMinute: 60_000 });
+    const large = { inputTokens: 0, outputTokens: 1_000 };
+    const answer = async (left: number) => {
+      const entering = pace.enter(large);
+      await clock.advance(2_000);
+      turnOf(await entering).end({
+        usage: { inputTokens: 0, outputTokens: 100 },
+        rateLimit: { tokensLeft: { left, size: 60_000 } },
+      });
+    };
+    const waitOfThree = async () => {
+      const { times } = enterAll(pace, clock, 3, large);
+      await clock.advance(10_000);
+      return times[2] ?? Infinity;
+    };
+    for (let count = 0; count < 60; count++) await answer(60_000);
+    const before = await waitOfThree();
+    for (let count = 0; count < 20; count++) await answer(0);
+    const held = await waitOfThree();
+    for (let count = 0; count < 60; count++) await answer(60_000);
+    expect(held).toBeGreaterThan(before + 800);
+    expect(await waitOfThree()).toBeLessThan(before + 100);
+  });
+
+  test.each([
+    { left: NaN, size: 1 },
+    { left: 1, size: 0 },
+    { left: -1, size: 10 },
+    { left: 20, size: 10 },
+    { left: 0, size: Infinity },
+    {},
+    "all",
+  ])("PAC-4 what is stated to be left and cannot be changes nothing: %o", async (tokensLeft) => {
+    const { clock, pace } = await answered({ tokensPerMinute: 60_000 });
+    for (let count = 0; count < 10; count++) {
+      const entering = pace.enter(small);
+      await clock.advance(1_000);
+      turnOf(await entering).end({ usage: small, rateLimit: { tokensLeft } as never });
+    }
+    const { times } = enterAll(pace, clock, 2, small);
+    await clock.advance(1_000);
+    expect(times).toEqual([0, 0]);
+  });
 });

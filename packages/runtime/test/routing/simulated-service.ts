@@ -13,6 +13,8 @@ interface Limits {
   readonly states: boolean;
   /** The part of its limits that others use, evenly. Default 0. */
   readonly others?: number;
+  /** What it counts of a request: what is reported, the longest answer that the request allows, or that until the answer is there. */
+  readonly counts?: "reported" | "bound" | "bound until it answers";
 }
 
 /** A bucket that fills evenly. */
@@ -35,6 +37,10 @@ class Bucket {
   }
   take(amount: number): void {
     this.#level -= amount;
+  }
+  /** What it states to be left, and of how much. */
+  get allowance(): { readonly left: number; readonly size: number } {
+    return { left: Math.max(0, Math.floor(this.#level)), size: this.#size };
   }
 }
 
@@ -61,7 +67,13 @@ export async function simulate(of: {
   readonly minutes: number;
   readonly warmUpMinutes?: number;
   readonly random: () => number;
-  readonly tokens?: { readonly real: number; guessed(): number };
+  /** `real` of input; `bound`: of an answer, of which `usedOfBound` is used in the mean. */
+  readonly tokens?: {
+    readonly real: number;
+    guessed(): number;
+    readonly bound?: number;
+    readonly usedOfBound?: number;
+  };
   readonly retry: (attempt: number, retryAfterMs: number | undefined, waitedMs: number) => number | undefined;
 }): Promise<Outcome> {
   const clock = of.clock ?? fakeClock();
@@ -77,10 +89,14 @@ export async function simulate(of: {
   function bucket(limit: number | undefined): Bucket | undefined {
     return limit === undefined ? undefined : new Bucket(limit * free, limits.burstSeconds, startedAt);
   }
-  const stated: RateLimit | undefined = limits.states
-    ? { requests: limits.requests, tokens: limits.tokens }
-    : undefined;
+  const stated = (): RateLimit | undefined =>
+    limits.states
+      ? { requests: limits.requests, tokens: limits.tokens, tokensLeft: counts && buckets.tokens?.allowance }
+      : undefined;
   const real = of.tokens?.real ?? 0;
+  const { counts } = limits;
+  const bound = of.tokens?.bound ?? 0;
+  const usedOfBound = of.tokens?.usedOfBound ?? 0;
   const pace = of.pace(clock);
   let [answered, asked, refused, failed] = [0, 0, 0, 0];
   const times: number[] = [];
@@ -90,18 +106,22 @@ export async function simulate(of: {
     let waitedMs = 0;
     for (let attempt = 1; ; attempt++) {
       const guessed = of.tokens?.guessed() ?? 0;
-      const entry = await pace?.enter({ inputTokens: guessed, outputTokens: 0 });
+      const entry = await pace?.enter({ inputTokens: guessed, outputTokens: bound });
       if (entry?.ok === false) throw new Error(`the wait did not fit: ${entry.reason}`);
       const now = clock.now();
-      const waits = [buckets.requests?.waitMs(now, 1) ?? 0, buckets.tokens?.waitMs(now, real) ?? 0];
+      const answer = Math.round(bound * Math.min(1, 2 * usedOfBound * random()));
+      const counted = real + (counts === undefined || counts === "reported" ? answer : bound);
+      const waits = [buckets.requests?.waitMs(now, 1) ?? 0, buckets.tokens?.waitMs(now, counted) ?? 0];
       const isCounted = now >= from;
       if (isCounted) asked++;
       const waitMs = Math.max(...waits);
       if (waitMs === 0) {
         buckets.requests?.take(1);
-        buckets.tokens?.take(real);
+        buckets.tokens?.take(counted);
         await clock.sleep(of.latencyMs);
-        entry?.turn.end({ rateLimit: stated, usage: { inputTokens: real, outputTokens: 0 } });
+        if (counts === "bound until it answers") buckets.tokens?.take(answer - bound);
+        buckets.tokens?.waitMs(clock.now(), 0);
+        entry?.turn.end({ rateLimit: stated(), usage: { inputTokens: real, outputTokens: answer } });
         if (clock.now() >= from && clock.now() <= until) {
           answered++;
           times.push(clock.now() - began);
@@ -111,7 +131,7 @@ export async function simulate(of: {
       if (isCounted) refused++;
       await clock.sleep(20);
       const retryAfterMs = limits.states ? Math.ceil(waitMs / 1_000) * 1_000 : undefined;
-      entry?.turn.end({ rateLimit: stated, refused: { retryAfterMs } });
+      entry?.turn.end({ rateLimit: stated(), refused: { retryAfterMs } });
       const delayMs = of.retry(attempt, retryAfterMs, waitedMs);
       if (delayMs === undefined) {
         if (isCounted) failed++;
@@ -128,7 +148,8 @@ export async function simulate(of: {
   const all = Array.from({ length: of.workers }, worker);
   await clock.advance((of.minutes + 1) * 60_000);
   void all;
-  const allowed = Math.min(limits.requests ?? Infinity, real === 0 ? Infinity : (limits.tokens ?? Infinity) / real);
+  const cost = real + bound * (counts === "bound" ? 1 : usedOfBound);
+  const allowed = Math.min(limits.requests ?? Infinity, cost === 0 ? Infinity : (limits.tokens ?? Infinity) / cost);
   const minutes = of.minutes - (of.warmUpMinutes ?? 0);
   const sorted = times.toSorted((a, b) => a - b);
   return {

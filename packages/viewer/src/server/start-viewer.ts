@@ -27,7 +27,10 @@ export interface ViewerOptions {
 
 /** A viewer that is open. */
 export interface Viewer extends AsyncDisposable {
-  /** The address with the token after "#", where it is in no request and no log. */
+  /**
+   * The address with the token after "#", where it is in no request and no log. With `&/run/<id>` behind it, the id as
+   * `encodeURIComponent` has it, it opens that run.
+   */
   readonly url: string;
   /** The port that it listens on. */
   readonly port: number;

@@ -58,15 +58,34 @@ return answer(0)`;
 /**
  * KEYS: as above. ARGV: id; input and output tokens that were charged; those that were spent, or -1 for both; the limits
  * that the service stated, 0 for none, in the order of the kinds; 1 if it refused for coming too often; the Retry-After in
- * milliseconds; 1 if the request was not sent.
+ * milliseconds; 1 if the request was not sent; the tokens that the service stated to be left, and of how many, -1 for
+ * neither, and the same of output tokens.
+ *
+ * How much of what answers leave unused of their bounds stays charged follows from what is left, as in a process's own pace
+ * (counted-bounds.ts of the runtime): some services count the longest answer that a request allows.
  */
 export const endScript = `${common}
 redis.call('ZREM', KEYS[2], ARGV[1])
 for i, kind in ipairs(kinds) do learn(kind, tonumber(ARGV[5 + i])) end
+local function countBounds(kind, left, size)
+  if not (size > 0 and left >= 0 and left <= size) then return end
+  local share = field('bounds:' .. kind) or 0
+  local least = math.min(size / 2, math.max(size / 4, 2 * (tonumber(ARGV[2]) + tonumber(ARGV[3]))))
+  local plenty = 0.75 * size
+  if left < least then share = math.min(1, share + 0.25 * (least - left) / least)
+  elseif left > plenty then share = math.max(0, share - 0.05 * (left - plenty) / (size - plenty)) end
+  set('bounds:' .. kind, share)
+end
+countBounds('tokens', tonumber(ARGV[13]), tonumber(ARGV[14]))
+countBounds('outputTokens', tonumber(ARGV[15]), tonumber(ARGV[16]))
 local input, output = tonumber(ARGV[4]), tonumber(ARGV[5])
 if input >= 0 then
   local moreInput, moreOutput = input - tonumber(ARGV[2]), output - tonumber(ARGV[3])
-  local more = {requests = 0, tokens = moreInput + moreOutput, inputTokens = moreInput, outputTokens = moreOutput}
+  local function counted(kind)
+    if ARGV[12] == '1' or moreOutput > 0 then return moreOutput end
+    return moreOutput * (1 - (field('bounds:' .. kind) or 0))
+  end
+  local more = {requests = 0, tokens = moreInput + counted('tokens'), inputTokens = moreInput, outputTokens = counted('outputTokens')}
   if ARGV[12] == '1' then more.requests = -1 else
     set('meanOutput', (field('meanOutput') or output) * 0.9 + output * 0.1)
   end

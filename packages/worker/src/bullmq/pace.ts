@@ -160,6 +160,7 @@ class RedisPace implements Pace, AsyncDisposable {
 
   async #end(charge: Charge, { rateLimit = {}, usage, refused }: PaceOutcome, isSent: boolean): Promise<void> {
     const { requests = 0, tokens = 0, inputTokens = 0, outputTokens = 0 } = rateLimit;
+    const { tokensLeft, outputTokensLeft } = rateLimit;
     const spent = refused === undefined ? usage : undefined;
     const redis = await this.#connections.commands();
     await redis.eval(
@@ -178,6 +179,10 @@ class RedisPace implements Pace, AsyncDisposable {
       refused !== undefined && refused.tooOften !== false ? 1 : 0,
       refused?.retryAfterMs ?? 0,
       isSent ? 0 : 1,
+      tokensLeft?.left ?? -1,
+      tokensLeft?.size ?? -1,
+      outputTokensLeft?.left ?? -1,
+      outputTokensLeft?.size ?? -1,
     );
   }
 }

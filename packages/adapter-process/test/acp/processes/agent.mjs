@@ -115,10 +115,23 @@ const deeds = {
     note(`${process.pid}\n${child.pid}`);
     return forever();
   },
+  /** Asks and asks, in so many bytes each, and waits for no answer. */
+  nag: async ({ ask }) => {
+    const rawInput = { text: "x".repeat(Number(more)) };
+    for (let asked = 0; ; asked++) {
+      void ask({ toolCallId: `${asked}`, title: "x", rawInput }, undefined, []).catch(() => {});
+      await new Promise((resolve) => void setImmediate(resolve));
+    }
+  },
+  /** Asks 3,000 times, one after another. */
+  inquire: async ({ ask, say }) => {
+    for (let asked = 0; asked < 3_000; asked++) await ask({ toolCallId: `${asked}`, title: "x" }, undefined, []);
+    await say("I asked.");
+  },
   /** Asks and asks, and reads no answer. */
   deaf: async ({ ask }) => {
     process.stdin.pause();
-    for (let asked = 0; asked < 4_000; asked++) void ask({ toolCallId: `${asked}`, title: "x" }, undefined, []);
+    for (let asked = 0; asked < 900; asked++) void ask({ toolCallId: `${asked}`, title: "x" }, undefined, []);
     setTimeout(() => note(process.pid), 100);
     return forever();
   },
