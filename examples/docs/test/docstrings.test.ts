@@ -29,7 +29,7 @@ function handedOn(source: string): readonly { readonly name: string; readonly fi
 }
 
 function declaredIn(source: string): readonly string[] {
-  const declared = /^export (?:abstract )?(?:async )?(?:function|const|class|interface|type) (\w+)/gm;
+  const declared = /^export (?:abstract )?(?:async )?(?:function\*?|const|class|interface|type) (\w+)/gm;
   return [...source.matchAll(declared)].map(([, name = ""]) => name);
 }
 
