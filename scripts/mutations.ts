@@ -21,7 +21,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "PRM-9",
     breaks: "an evaluation renders once, and again only when sections open",
-    file: "runtime/src/disclosure/refresh.ts",
+    file: "runtime/src/inner-loop.ts",
     find: "return opened === run.opened ? undefined : renderAgain(run, opened);",
     replace: "return renderAgain(run, opened);",
     test: "packages/runtime/test/disclosure.test.ts",
@@ -45,7 +45,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "TX-7",
     breaks: "a log slice that is no list survives a rollback",
-    file: "runtime/src/session/slice-store.ts",
+    file: "runtime/src/session/state.ts",
     find: 'if (slice.kind === "log") return now[index];',
     replace: "",
     test: "packages/runtime/test/tools/recording.test.ts",
@@ -53,7 +53,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "TX-7",
     breaks: "a log slice that is no list survives a rollback, with slices in the order of the mark",
-    file: "runtime/src/session/slice-store.ts",
+    file: "runtime/src/session/state.ts",
     find: "const isSame = marked === this.#slices && this.#logsInStates === 0;",
     replace: "const isSame = marked === this.#slices;",
     test: "packages/runtime/test/tools/recording.test.ts",
@@ -109,7 +109,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LOOP-6",
     breaks: "the response names the model that answered",
-    file: "runtime/src/responded.ts",
+    file: "runtime/src/inner-loop.ts",
     find: "run.model = response.model ?? run.model;",
     replace: "",
     test: "packages/runtime/test/loop.test.ts",
@@ -117,7 +117,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LOOP-6",
     breaks: "the response names the provider",
-    file: "runtime/src/response.ts",
+    file: "runtime/src/evaluate.ts",
     find: "provider: answered?.provider ?? setup.provider.name,",
     replace: 'provider: "",',
     test: "packages/runtime/test/loop.test.ts",
@@ -125,7 +125,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-26",
     breaks: "the model is the one that answered",
-    file: "runtime/src/responded.ts",
+    file: "runtime/src/inner-loop.ts",
     find: "run.model = response.model ?? run.model;",
     replace: "",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -133,7 +133,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the evaluation's id",
-    file: "runtime/src/response.ts",
+    file: "runtime/src/evaluate.ts",
     find: "evaluationId: run.evaluationId,\n    provider",
     replace: 'evaluationId: "",\n    provider',
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -141,7 +141,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the number of turns",
-    file: "runtime/src/response.ts",
+    file: "runtime/src/evaluate.ts",
     find: "turns: run.turn,\n    messages,",
     replace: "turns: 0,\n    messages,",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -149,7 +149,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LLC-29",
     breaks: "the response has the provider's payload",
-    file: "runtime/src/response.ts",
+    file: "runtime/src/evaluate.ts",
     find: "providerPayload: run.files === undefined ? response.payload : run.files.withoutBytes(response.payload),",
     replace: "providerPayload: undefined,",
     test: "examples/llm-connect/test/evaluate.test.ts",
@@ -222,16 +222,16 @@ export const mutations: readonly Mutation[] = [
     rule: "LIM-5",
     breaks: "a request reserves what it may cost",
     file: "runtime/src/budget-room.ts",
-    find: "tracker.reserve({ inputTokens, outputTokens, costUsd })",
-    replace: "tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
+    find: "this.tracker.reserve({ inputTokens, outputTokens, costUsd })",
+    replace: "this.tracker.reserve({ inputTokens: 0, outputTokens: 0, costUsd: 0 })",
     test: "packages/runtime/test/reservation.test.ts",
   },
   {
     rule: "LIM-5",
     breaks: "a waiting request gets the room that is left once the usage of others is charged",
     file: "runtime/src/budgets.ts",
-    find: "settleAll(first, actual);\n      settleAll(later, noUsage);",
-    replace: "settleAll(later, noUsage);\n      settleAll(first, actual);",
+    find: "settleAll(this.#first, actual);\n    settleAll(this.#later ?? nothingHeld, noUsage);",
+    replace: "settleAll(this.#later ?? nothingHeld, noUsage);\n    settleAll(this.#first, actual);",
     test: "packages/runtime/test/budgets/held-while-calling.test.ts",
   },
   {
@@ -245,7 +245,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "LIM-5",
     breaks: "an agent whose call runs holds all that is left where its estimate does not fit",
-    file: "runtime/src/budget-queue.ts",
+    file: "runtime/src/budget-room.ts",
     find: " ?? tracker.reserve(atMost(tracker.remaining(), to))",
     replace: "",
     test: "packages/runtime/test/budgets/held-while-calling.test.ts",

@@ -177,7 +177,7 @@ export function provisoOverFetch(scenario: Scenario): Work {
   return evaluating(proviso({ model: "m", api: "chat", apiKey: "x", fetch }), scenario);
 }
 
-function cannedAnswer(scenario: Scenario, turn: number): ModelResponse {
+export function cannedAnswer(scenario: Scenario, turn: number): ModelResponse {
   if (turn >= scenario.turns) {
     return {
       message: { role: "assistant", text: finalText(scenario), toolCalls: [] },

@@ -97,7 +97,7 @@ export async function memory(quick: boolean): Promise<readonly Row[]> {
 }
 
 /** What waits for finalizers, timers or jobs goes with a later collection. */
-async function collected(gc: () => void): Promise<void> {
+export async function collected(gc: () => void): Promise<void> {
   for (let times = 0; times < 5; times++) {
     gc();
     await new Promise((resolve) => setTimeout(resolve, 20));

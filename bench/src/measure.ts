@@ -83,3 +83,14 @@ export function table(rows: readonly Row[]): string {
   });
   return ["| what | ratio | bound | | measured |", "|---|---|---|---|---|", ...lines].join("\n");
 }
+
+/** Returns a table that was written before, with these rows in place of those of the same names; new ones come last. */
+export function withRows(written: string, rows: readonly Row[]): string {
+  const [head = "", line = "", ...before] = written.slice(written.indexOf("| what |")).trimEnd().split("\n");
+  const now = new Map(rows.map((each) => [each.what, table([each]).split("\n").at(-1) ?? ""] as const));
+  const nameOf = (text: string): string => text.split(" | ")[0]?.replace(/^\| /u, "") ?? "";
+  const kept = before.map((text) => now.get(nameOf(text)) ?? text);
+  const known = new Set(before.map(nameOf));
+  const added = [...now].flatMap(([name, text]) => (known.has(name) ? [] : [text]));
+  return [head, line, ...kept, ...added].join("\n");
+}

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { openai } from "@proviso/adapter-openai";
 import { memoryConversations } from "@proviso/runtime";
 import { startSimulator } from "@proviso/simulator";
-import { findChromium, startChromium } from "./browser.ts";
+import { findChromium, startChromium } from "../../scripts/chromium.ts";
 import { chatServer } from "./server.ts";
 import { simulatedFriend } from "./simulated-friend.ts";
 

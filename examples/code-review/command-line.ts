@@ -10,7 +10,11 @@ export const help = `demo [folder]: reviews the code of a folder (default: packa
   --budget N             tokens in all, default 500000
   --latency-ms N         of the simulator, default 40
   --json                 the review alone, as JSON, on standard output
-  --help`;
+  --resume               goes on with the newest review of this folder that was interrupted
+  --runs FILE            where reviews are recorded, default .proviso/demo.db
+  --help
+
+demo --view [run]: opens a recorded review in the viewer (default: the newest); Ctrl-C ends it`;
 
 /** Something the person at the terminal has to know, in one line. */
 export class UsageError extends Error {}
@@ -27,28 +31,64 @@ export interface Settings {
   readonly apiKey: string | undefined;
   /** undefined: OpenAI's own. */
   readonly baseURL: string | undefined;
+  /** Goes on with a review that was interrupted. */
+  readonly resume: boolean;
+  /** The journal that it is recorded in. */
+  readonly runs: RunsFile;
 }
 
+/** The file of the recorded reviews. */
+export interface RunsFile {
+  readonly path: string;
+  /** As it was given; undefined: the default. */
+  readonly given: string | undefined;
+}
+
+/** A recorded review to look at. */
+export interface Viewing {
+  readonly runs: RunsFile;
+  /** undefined: the newest. */
+  readonly run: string | undefined;
+  readonly json: boolean;
+}
+
+/** What the command is to do. */
+export type Wanted = "help" | { readonly view: Viewing } | { readonly review: Settings };
+
 /** @throws {UsageError} for an unknown flag, a bad value, a base URL or a folder that is none. */
-export async function readSettings(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Settings | "help"> {
+export async function readSettings(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Wanted> {
   const { values, positionals } = parse(args);
   if (values.help === true) return "help";
+  if (values.runs?.trim() === "") throw new UsageError("--runs takes the name of a file.");
+  const runs = {
+    path: values.runs === undefined ? resolve(repository, ".proviso/demo.db") : fromHere(values.runs, env),
+    given: values.runs,
+  };
+  const { json = false, resume = false } = values;
+  if (values.view === true) {
+    if (resume) throw new UsageError("--view opens a recorded review, --resume goes on with one: give one of them.");
+    if (positionals.length > 1) throw new UsageError(`one run at a time, not ${positionals.length}.`);
+    return { view: { runs, run: positionals[0], json } };
+  }
   if (positionals.length > 1) throw new UsageError(`one folder at a time, not ${positionals.length}.`);
   const api = values.api ?? "responses";
   if (api !== "responses" && api !== "chat") throw new UsageError(`--api is "responses" or "chat", not "${api}".`);
   if (values.model?.trim() === "") throw new UsageError("--model takes a name.");
   const apiKey = env["OPENAI_API_KEY"]?.trim() || undefined;
-  return {
+  const review: Settings = {
     folder: await existingFolder(positionals[0], env),
     api,
     model: values.model ?? (env["PROVISO_MODEL"]?.trim() || "gpt-5.4"),
     deadlineMs: count("--deadline-ms", values["deadline-ms"], 120_000),
     budget: count("--budget", values.budget, 500_000),
     latencyMs: count("--latency-ms", values["latency-ms"], 40),
-    json: values.json === true,
+    json,
     apiKey,
     baseURL: apiKey === undefined ? undefined : checkedURL(env["OPENAI_BASE_URL"]?.trim() || undefined),
+    resume,
+    runs,
   };
+  return { review };
 }
 
 function parse(args: readonly string[]) {
@@ -65,6 +105,9 @@ function parse(args: readonly string[]) {
         budget: text,
         "latency-ms": text,
         json: flag,
+        resume: flag,
+        runs: text,
+        view: flag,
         help: flag,
       },
     });
@@ -89,10 +132,13 @@ function checkedURL(text: string | undefined): string | undefined {
 
 const repository = resolve(import.meta.dirname, "../..");
 
-/** A given folder is relative to where the command was typed; pnpm keeps that in INIT_CWD. */
+/** What is given is relative to where the command was typed; pnpm keeps that in INIT_CWD. */
+function fromHere(given: string, env: NodeJS.ProcessEnv): string {
+  return resolve(env["INIT_CWD"] ?? ".", given);
+}
+
 async function existingFolder(given: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
-  const folder =
-    given === undefined ? resolve(repository, "packages/core/src") : resolve(env["INIT_CWD"] ?? ".", given);
+  const folder = given === undefined ? resolve(repository, "packages/core/src") : fromHere(given, env);
   const stats = await stat(folder).catch(() => undefined);
   if (stats === undefined) throw new UsageError(`there is no folder ${given ?? folder}.`);
   if (!stats.isDirectory()) throw new UsageError(`${given} is a file; name a folder.`);

@@ -12,10 +12,12 @@ import { openai } from "@proviso/adapter-openai";
 import { startSimulator } from "@proviso/simulator";
 import { help, readSettings, shortPath, UsageError, type Settings } from "./command-line.ts";
 import { showProgress } from "./progress.ts";
+import { chooseRun, openRecord, viewCommand } from "./recorded.ts";
 import { provisosText, reviewText } from "./report.ts";
 import { notes, review } from "./review-prompt.ts";
 import { simulatedReviewer } from "./simulated-reviewer.ts";
 import { printable } from "./text.ts";
+import { view } from "./view.ts";
 
 /** After a signal, whatever still hangs is left behind. */
 const longestGoodbyeMs = 60;
@@ -42,9 +44,10 @@ process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
 process.stderr.on("error", () => {});
 
 try {
-  const settings = await readSettings(process.argv.slice(2), process.env);
-  if (settings === "help") console.log(help);
-  else await run(settings);
+  const wanted = await readSettings(process.argv.slice(2), process.env);
+  if (wanted === "help") console.log(help);
+  else if ("view" in wanted) await view(wanted.view, stopping.signal);
+  else await run(wanted.review);
 } catch (error) {
   exitCode ||= error instanceof UsageError ? 2 : 1;
   if (!stopping.signal.aborted) console.error(`code-review: ${oneLine(error)}`);
@@ -52,8 +55,10 @@ try {
 process.exitCode = exitCode;
 
 async function run(settings: Settings): Promise<void> {
-  const { folder, api, model, baseURL, deadlineMs, budget, latencyMs, json } = settings;
+  const { folder, api, model, baseURL, deadlineMs, budget, latencyMs, json, resume, runs } = settings;
   const notices = json ? process.stderr : process.stdout;
+  await using journal = openRecord(runs);
+  const request = `Review the code in ${shortPath(folder)}.`;
   await using simulator =
     settings.apiKey === undefined ? await startSimulator({ rules: [simulatedReviewer], latencyMs }) : undefined;
   notices.write(
@@ -61,15 +66,20 @@ async function run(settings: Settings): Promise<void> {
       ? `Reviewing ${shortPath(folder)} with ${model} at ${baseURL ?? "OpenAI"}.\n`
       : `No OPENAI_API_KEY: a simulated reviewer (rules, not a model) on ${simulator.baseURL} reviews ${shortPath(folder)}.\n`,
   );
+  const { id, steps } = await chooseRun(journal, request, resume);
+  if (steps !== undefined) notices.write(`Going on with ${id}, after ${counted(steps, "step")} of it.\n`);
+  else if (resume) notices.write("No review of this folder was interrupted: a new one begins.\n");
   const connection =
     simulator === undefined ? { apiKey: settings.apiKey, baseURL } : { apiKey: "none", baseURL: simulator.baseURL };
   const adapter = openai({ model, api, ...connection, throttle: { maxAttempts: 4 } });
-  const session = createSession();
+  // The same in every attempt: a listener sees what is new, and the state has everything.
+  const session = createSession({ id: `session of ${id}` });
   const deadline = deadlineIn(deadlineMs);
   const clearProgress = showProgress(session, deadline, notices);
   try {
-    const response = await adapter.evaluate(review.bind({ request: `Review the code in ${shortPath(folder)}.` }), {
+    const response = await adapter.evaluate(review.bind({ request }), {
       session,
+      run: journal.run(id),
       deadline,
       budget: { maxTotalTokens: budget },
       signal: stopping.signal,
@@ -79,10 +89,14 @@ async function run(settings: Settings): Promise<void> {
     const provisos = provisosText(response, { deadline, deadlineMs, budget, notes: session.get(notes) });
     if (json) process.stdout.write(`${JSON.stringify(response.output, null, 2)}\n`);
     else process.stdout.write(`\n${reviewText(response.output, process.stdout.columns ?? 100)}\n`);
-    notices.write(`${provisos}\n`);
+    notices.write(`${provisos}\n\nLook at this run: ${viewCommand(id, runs)}\n`);
   } finally {
     clearProgress();
   }
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function oneLine(error: unknown): string {

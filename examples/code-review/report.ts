@@ -30,7 +30,7 @@ export function reviewText({ summary, issues, nextSteps }: Review, width: number
 
 /** What was spent, against the provisos. */
 export function provisosText(response: PromptResponse<Review>, provisos: Provisos): string {
-  const { turns, toolResults, usage } = response;
+  const { turns, toolResults, usage, run } = response;
   const rolledBack = toolResults.filter(({ result }) => !result.success);
   const spentMs = provisos.deadlineMs - provisos.deadline.remainingMs();
   const rows: readonly (readonly [string, string])[] = [
@@ -44,6 +44,9 @@ export function provisosText(response: PromptResponse<Review>, provisos: Proviso
       "notes kept",
       `${provisos.notes.length}${provisos.notes.length === 0 ? "" : ` (${provisos.notes.map(({ path }) => printable(path)).join(", ")})`}`,
     ],
+    ...(run === undefined || run.attempt === 1
+      ? []
+      : [["from record", `${run.keptSteps} of ${turns + toolResults.length} steps`] as const]),
     ["tokens", `${usage.totalTokens} of ${provisos.budget}${usage.estimated ? " (partly estimated)" : ""}`],
     ["time", `${(spentMs / 1_000).toFixed(1)} s of ${provisos.deadlineMs / 1_000} s`],
   ];

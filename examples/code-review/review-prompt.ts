@@ -94,6 +94,8 @@ const takeNote = defineTool({
   name: "take_note",
   description: "Keep a note on a file of the folder.",
   input: Note,
+  // It changes the session alone: where its process ended in the middle, it is run again.
+  transactional: true,
   async execute({ path, note }, { session, resources }) {
     session.dispatch(noteTaken({ path, note }));
     if (!(await resources.get(Filesystem).exists(path))) return toolError(`${path} does not exist; nothing was noted.`);

@@ -19,7 +19,8 @@ import { SqliteDatabase, sqliteResource } from "@proviso/node";
 import { z } from "zod";
 import { schema, tally, taskTools } from "./tasks.ts";
 
-const prompt = definePrompt({
+/** One turn of the chat. */
+export const taskPrompt = definePrompt({
   ns: "examples",
   key: "task-agent",
   params: z.object({ text: z.string() }),
@@ -78,7 +79,7 @@ export async function openChat(
       session,
       async say(text, signal) {
         const options = { session, resources, messages, signal, deadline: deadlineIn(turnMs, clock) };
-        const turn = await adapter.evaluate(prompt.bind({ text }), options).then(answered, (error: unknown) => {
+        const turn = await adapter.evaluate(taskPrompt.bind({ text }), options).then(answered, (error: unknown) => {
           return failed(error, logger);
         });
         messages = turn.messages;

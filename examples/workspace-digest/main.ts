@@ -1,24 +1,17 @@
 import assert from "node:assert/strict";
 import { openai } from "@proviso/adapter-openai";
-import { definePrompt, deadlineIn, Filesystem, provide } from "@proviso/core";
+import { deadlineIn, Filesystem, provide } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { hostFilesystem } from "@proviso/node";
 import { startSimulator } from "@proviso/simulator";
-import { filesystemTools, optimize, workspaceDigest } from "@proviso/toolkit";
+import { optimize } from "@proviso/toolkit";
 import { resolve } from "node:path";
+import { maintainer } from "./prompt.ts";
 import { simulatedExplorer } from "./simulated-explorer.ts";
 
 // Left out: the folder of this example.
 const folder = resolve(process.argv[2] ?? import.meta.dirname);
-const prompt = definePrompt({
-  ns: "examples",
-  key: "maintainer",
-  sections: [
-    { key: "files", title: "Files", text: "Work in this folder.", tools: filesystemTools({ readOnly: true }) },
-    workspaceDigest(),
-    { key: "question", text: "What is this folder for?", role: "user" },
-  ],
-}).bind();
+const prompt = maintainer.bind();
 
 await using simulator = await startSimulator({ rules: [simulatedExplorer] });
 const adapter = openai({ model: "simulated", baseURL: simulator.baseURL, apiKey: "none" });

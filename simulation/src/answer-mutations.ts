@@ -174,7 +174,7 @@ export const answerMutations: readonly Mutation[] = [
   },
   {
     name: "an empty call id is kept",
-    file: runtime("tools/unique-call-ids.ts"),
+    file: runtime("well-formed.ts"),
     find: 'return typeof id === "string" && id !== "" && id.isWellFormed();',
     replace: 'return typeof id === "string" && id.isWellFormed();',
   },

@@ -201,7 +201,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "an evaluation waits for the call in whose code it begins",
-    file: runtime("transactions/enclosing.ts"),
+    file: runtime("transactions/session-view.ts"),
     find: "return { parent: undefined, startedIn: current.transaction };",
     replace: "return noEnclosing;",
   },
@@ -261,7 +261,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "context.evaluate forgets the body in which it was called",
-    file: runtime("transactions/enclosing.ts"),
+    file: runtime("transactions/session-view.ts"),
     find: "export function enclosingOfNested(call: Transaction): Enclosing {\n",
     replace:
       'export function enclosingOfNested(call: Transaction): Enclosing {\n  if (call.id !== "") return noEnclosing;\n',

@@ -138,7 +138,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "call ids may repeat within a turn",
-    file: runtime("tools/unique-call-ids.ts"),
+    file: runtime("well-formed.ts"),
     find: " && !seen.has(call.id)",
     replace: "",
   },
@@ -198,7 +198,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "a section's resources are waited for past the limits",
-    file: runtime("disclosure/refresh.ts"),
+    file: runtime("inner-loop.ts"),
     find: 'await run.limits.race(run.resources.extend(fresh.resources), "render")',
     replace: "await run.resources.extend(fresh.resources)",
   },

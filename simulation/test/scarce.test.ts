@@ -1,7 +1,7 @@
 import { expect, inject, test } from "vitest";
 import { simulated } from "./run.ts";
 
-const seeds = inject("exhaustive") ? 150 : 30;
+const seeds = inject("exhaustive") ? 150 : 15;
 
 test(
   "FS-3 TX-1 whatever the system refuses, a folder holds what the calls that succeeded wrote",

@@ -70,13 +70,18 @@ const kinds = [
   "elsewhere: deadlock",
 ];
 
+/** These seeds have all kinds between them, so far; where one has become another run, the others are looked at too. */
+const telling = [66, 59, 128, 145, 94, 164, 203, 256, 280];
+
 test("LOOP-1 the runs are of many kinds", { timeout: 600_000 }, async () => {
   // A stack costs as much as a handler's work.
   const { stackTraceLimit } = Error;
   onTestFinished(() => void (Error.stackTraceLimit = stackTraceLimit));
   Error.stackTraceLimit = 0;
   const missing = new Set(kinds);
-  for (let seed = 1; seed <= 300 && missing.size > 0; seed++) {
+  const all = Array.from({ length: 300 }, (_, index) => index + 1);
+  for (const seed of inject("exhaustive") ? all : [...telling, ...all]) {
+    if (missing.size === 0) break;
     const { trace, violations } = await simulate(seed);
     expect(violations).toEqual([]);
     for (const kind of missing) if (trace.some((line) => line.includes(kind))) missing.delete(kind);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { findChromium, startChromium } from "../browser.ts";
+import { findChromium, startChromium } from "../../../scripts/chromium.ts";
 import { folder, start } from "./support.ts";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -25,6 +25,7 @@ test("DEMO-1 two folders give two reviews, each from the text of its files", asy
 function formOf(line: string): string {
   return line
     .replaceAll(/[\w/.-]+\.ts\b/g, "FILE")
+    .replaceAll(/review-\w+.*/g, "RUN")
     .replaceAll(/\d[\d.]*/g, "0")
     .replaceAll(/ +/g, " ")
     .replace(/ reviews .*/, "")

@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 
-const main = new URL("../main.ts", import.meta.url).pathname;
+export const main = new URL("../main.ts", import.meta.url).pathname;
 
 export interface Ended {
   readonly code: number | null;
@@ -20,10 +21,19 @@ export interface Program {
   stdout(): string;
 }
 
-/** The program as `pnpm demo` starts it. */
+/** The program as `pnpm demo` starts it, with a journal of its own where none is named. */
 export function start(args: readonly string[], ...more: Tail<Parameters<typeof started>>): Program {
-  return started([...fromSources, main, ...args], ...more);
+  const runs = args.some((arg) => arg.startsWith("--runs")) ? [] : ["--runs", newRuns()];
+  return started([...fromSources, main, ...args, ...runs], ...more);
 }
+
+/** The path of a journal that is not there yet. */
+export function newRuns(): string {
+  const folder = mkdtempSync(join(tmpdir(), "code-review-runs-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, "runs.db");
+}
+
 type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never;
 
 /** Node with these arguments. */

@@ -1,11 +1,14 @@
 import { createHook } from "node:async_hooks";
 import { DefinitionError } from "@proviso/core";
 import fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import type { OptionsCheck } from "@proviso/runtime";
 import { contracts, languageModel, type Contract } from "./adapters.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
+
+/** For each of the adapters. */
+const numRuns = inject("exhaustive") ? 100 : 25;
 
 fc.configureGlobal({ seed: 20_261_121, numRuns: 1000 });
 
@@ -73,6 +76,7 @@ describe.each(contracts)("the options of $name", (contract) => {
       fc.property(fc.oneof(anything, spoilt(contract)), (options) => {
         expect(typeof validate(options)).toBe("boolean");
       }),
+      { numRuns },
     );
     expect(validate(hostile)).toBe(false);
   });
@@ -98,6 +102,7 @@ describe.each(contracts)("the options of $name", (contract) => {
       fc.property(spoilt(contract), (options) => {
         expect(check(options)).toEqual(made(contract, options));
       }),
+      { numRuns },
     );
   });
 

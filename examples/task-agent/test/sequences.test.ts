@@ -8,7 +8,7 @@ import { schema, tally, taskTools } from "../tasks.ts";
 
 vi.setConfig({ testTimeout: 600_000 });
 
-const sequences = inject("exhaustive") ? 10_000 : 250;
+const sequences = inject("exhaustive") ? 10_000 : 120;
 const seed = 20_261_121;
 
 // What is called, and what goes wrong.

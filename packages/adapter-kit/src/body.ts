@@ -1,5 +1,5 @@
 import type { ModelFailure } from "@proviso/core";
-import { parseJson, type JsonResult } from "@proviso/core/provider";
+import { parseJson, type JsonResult, isRecord } from "@proviso/core/provider";
 import { closingBracket } from "@proviso/runtime/internal";
 
 /** Characters of a body, or of one event of a stream, that are read at the most. */
@@ -36,4 +36,25 @@ function isCut(text: string): boolean {
   const start = text.search(/\S/);
   if (start === -1) return true;
   return (text[start] === "{" || text[start] === "[") && closingBracket(text, start) === undefined;
+}
+
+/** A JSON object as it came over a wire: nothing in it is trusted. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** The object under a key; an empty one where there is none. */
+export function objectAt(object: unknown, key: string): Json {
+  const value = isRecord(object) ? object[key] : undefined;
+  return isRecord(value) ? value : {};
+}
+
+/** The objects in the list under a key; whatever else stands in it is passed over. */
+export function listAt(object: unknown, key: string): readonly Json[] {
+  const value = isRecord(object) ? object[key] : undefined;
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+/** The text under a key; "" where there is none. */
+export function textAt(object: unknown, key: string): string {
+  const value = isRecord(object) ? object[key] : undefined;
+  return typeof value === "string" ? value : "";
 }

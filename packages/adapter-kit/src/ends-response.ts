@@ -1,4 +1,4 @@
-import { textAt, type Json } from "./fields.ts";
+import { textAt, type Json } from "./body.ts";
 
 const lastEvents: readonly string[] = ["response.completed", "response.incomplete", "response.failed"];
 

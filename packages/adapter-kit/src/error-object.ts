@@ -1,6 +1,6 @@
 import { type ModelFailure, type ProviderErrorReason, type ThrottleKind } from "@proviso/core";
 import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent, isCutShort } from "./error-text.ts";
-import { textAt } from "./fields.ts";
+import { textAt } from "./body.ts";
 
 /** What services call the failures that would pass, in the `code` or `type` of an error object. */
 export const throttleCodes: ReadonlyMap<string, ThrottleKind> = new Map([

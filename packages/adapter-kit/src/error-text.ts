@@ -1,7 +1,7 @@
 // Most services have no code for a request that does not fit the model's context: they say it in words. Their sentences
 // are compared from the first word on, numbers included, so that no other text that mentions tokens is taken for one.
 import { isRecord } from "@proviso/core/provider";
-import { textAt, type Json } from "./fields.ts";
+import { textAt, type Json } from "./body.ts";
 
 const codes: ReadonlySet<string> = new Set(["context_length_exceeded", "exceed_context_size_error"]);
 

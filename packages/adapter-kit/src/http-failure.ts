@@ -1,6 +1,6 @@
 import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
 import { throttleCodes } from "./error-object.ts";
-import { rateLimitFrom } from "./rate-limit.ts";
+import { rateLimitFrom } from "./reported.ts";
 import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent, isCutShort } from "./error-text.ts";
 
 interface Headers {

@@ -12,15 +12,15 @@ export {
   unknownUpload,
   type BytesOf,
 } from "./files.ts";
-export { listAt, objectAt, textAt } from "./fields.ts";
-export type { Json } from "./fields.ts";
+export { listAt, objectAt, textAt } from "./body.ts";
+export type { Json } from "./body.ts";
 export { outputSchema, parsedOutput, toolInputSchema, wireName } from "./schemas.ts";
 export type { OutputSchema, WireSchema } from "./schemas.ts";
 export { invalidResponse, longestBody, longestStream, parseBody, unreadableBody } from "./body.ts";
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure, withAddress } from "@proviso/runtime/internal";
 export { errorObjectFailure } from "./error-object.ts";
 export { errorObjectIn } from "./error-text.ts";
-export { costInUsage, reportedCost } from "./cost.ts";
+export { costInUsage, reportedCost } from "./reported.ts";
 export { commandSecrets, credentialsIn, headerSecrets } from "./credentials.ts";
 export {
   checkBaseURL,
@@ -40,4 +40,4 @@ export type { OptionalPackage } from "./optional-package.ts";
 export { guardRequest } from "./request-guard.ts";
 export type { RequestGuard } from "./request-guard.ts";
 export { modelFailureFrom } from "./http-failure.ts";
-export { rateLimitFrom } from "./rate-limit.ts";
+export { rateLimitFrom } from "./reported.ts";

@@ -1,5 +1,5 @@
 import type { ModelFailure, ModelRequest } from "@proviso/core";
-import type { ReadableAnswer } from "./body-source.ts";
+import type { ReadableAnswer } from "./receive.ts";
 import { clientConnection } from "./client-connection.ts";
 import { fetchConnection } from "./fetch-connection.ts";
 import type { CheckedOptions } from "./options.ts";

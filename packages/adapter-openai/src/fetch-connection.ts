@@ -1,7 +1,7 @@
 import type { ModelFailure } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { defaultTimeoutMs, modelFailureFrom, withAddress } from "@proviso/adapter-kit";
-import { textOf } from "./body-source.ts";
+import { textOf } from "./receive.ts";
 import type { Connection, Opened } from "./connection.ts";
 import { takesRecords, type LeanFetch, type LeanResponse } from "./fetch.ts";
 import { formatOf } from "./format.ts";

@@ -1,8 +1,7 @@
 import type { ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
 import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/adapter-kit";
-import { beside, chatSources, chatThoughts } from "./answer-parts.ts";
-import { argumentsAt, servedBy, usageFrom } from "./wire.ts";
+import { beside, chatSources, chatThoughts, argumentsAt, servedBy, usageFrom } from "./answer-parts.ts";
 
 /** An answer of `POST /chat/completions`; the first choice counts. */
 export function fromChat(

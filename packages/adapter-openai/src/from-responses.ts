@@ -18,8 +18,10 @@ import {
   textAndSources,
   thoughtsIn,
   withoutPicture,
+  argumentsAt,
+  servedBy,
+  usageFrom,
 } from "./answer-parts.ts";
-import { argumentsAt, servedBy, usageFrom } from "./wire.ts";
 
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
 export function fromResponses(

@@ -1,7 +1,7 @@
 import { systemClock } from "@proviso/core";
 import { longestBody, longestStream } from "@proviso/adapter-kit";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import { sourceOf, type Source } from "./body-source.ts";
+import { sourceOf, type Source } from "./receive.ts";
 
 /**
  * The events of a body. `received` is called for each piece of it, comments included. An event that the end of the body

@@ -7,7 +7,7 @@ import { readPrompt } from "./support/prompt-reader.ts";
 vi.setConfig({ testTimeout: 60_000 });
 
 // Each is a process.
-const numRuns = inject("exhaustive") ? 200 : 50;
+const numRuns = inject("exhaustive") ? 200 : 20;
 /** Answers with what it was asked. */
 const echo = commandLineModel({ command: "cat" });
 

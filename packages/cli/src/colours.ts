@@ -23,7 +23,8 @@ export function paintFor(output: CommandOutput, env: World["env"]): Paint {
   return (style, text) => styleText(formats[style], text, { validateStream: false });
 }
 
-function hasColours({ isTTY = false }: CommandOutput, env: World["env"]): boolean {
+/** Whether an output has colours. */
+export function hasColours({ isTTY = false }: CommandOutput, env: World["env"]): boolean {
   const { FORCE_COLOR: forced, NO_COLOR: refused = "", TERM: terminal } = env;
   if (forced !== undefined) return forced !== "0" && forced !== "false";
   return isTTY && refused === "" && terminal !== "dumb";

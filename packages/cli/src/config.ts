@@ -35,6 +35,8 @@ export function defineConfig(config: ProvisoConfig): ProvisoConfig {
 
 /** Where runs are, unless a config or a flag says otherwise. */
 export const defaultRuns = join(".proviso", "runs.db");
+/** Where attempts of evals are kept, unless a flag says otherwise. */
+export const defaultEvals = join(".proviso", "evals.sqlite");
 export const defaultOverrides = join(".proviso", "overrides");
 
 const files = ["proviso.config.ts", "proviso.config.mts", "proviso.config.js", "proviso.config.mjs"];

@@ -1,3 +1,4 @@
+import { defaultEvals } from "./config.ts";
 import { limitsIn } from "./limits.ts";
 import { flag, readArguments, text, wholeNumber } from "./read-arguments.ts";
 import { UsageError } from "./usage.ts";
@@ -21,6 +22,8 @@ How it runs:
 
 What is kept:
   --store FILE     where attempts are kept: a later run asks only what is missing. Default .proviso/evals.sqlite
+  --runs PATH      records each evaluation in this journal, a file or a folder; proviso view then opens an attempt's runs.
+                   Default: nothing is recorded
   --fresh          uses nothing of earlier runs
   --retry-failed   tries again what failed for a reason outside of the prompt, a rate limit for example
 
@@ -50,6 +53,7 @@ const flags = {
   "max-tokens": text,
   "max-usd": text,
   store: text,
+  runs: text,
   fresh: flag,
   "retry-failed": flag,
   compare: text,
@@ -59,15 +63,12 @@ const flags = {
   help: flag,
 } as const;
 
-/** The file where attempts are kept, where no other is named. */
-const defaultStore = ".proviso/evals.sqlite";
-
 /** Reads what a command line asks for. @throws {UsageError} for an unknown flag or value, and for no module. */
 export function readEvalArguments(args: readonly string[]) {
   const { values, positionals: files } = readArguments(args, flags);
   if (values.help === true) return "help";
   if (files.length === 0) throw new UsageError("eval takes the modules that export evals, not none");
-  const { fresh, filter, compare, save, junit, rows, store = defaultStore } = values;
+  const { fresh, filter, compare, save, junit, rows, store = defaultEvals } = values;
   if (fresh === true && values["retry-failed"] === true) throw new UsageError("give --fresh or --retry-failed");
   const number = (name: "repeat" | "sample" | "concurrency" | "seed", least: number, most: number) => {
     const given = values[name];
@@ -79,6 +80,7 @@ export function readEvalArguments(args: readonly string[]) {
     filter,
     isJson: values.json === true,
     store,
+    runs: values.runs,
     compare,
     save,
     junit,

@@ -3,9 +3,11 @@ import type { Eval, EvalReport, SavedRun } from "@proviso/evals";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { evalHelp, readEvalArguments } from "./eval-arguments.ts";
+import { hasColours } from "./colours.ts";
 import { importedModule } from "./load-module.ts";
 import { installed } from "./optional-packages.ts";
 import { progressOf } from "./progress.ts";
+import { recordingFor } from "./recording.ts";
 import { document, inOneLine } from "./terminal.ts";
 import { didYouMean, UsageError } from "./usage.ts";
 import type { ExitCode, World } from "./world.ts";
@@ -31,15 +33,19 @@ export async function evalCommand(args: readonly string[], world: World): Promis
   const wanted = await evalsIn(asked, evals, world);
   const compareWith = await forOneEval(asked, wanted, evals, world);
   const signal = world.interrupts.next();
+  await using recording = asked.runs === undefined ? undefined : await recordingFor({ runs: asked.runs }, {}, world);
   const reports: EvalReport[] = [];
   const store = refused(() => evals.sqliteEvalStore(resolve(world.cwd, asked.store)));
   try {
     for (const one of wanted) {
       if (signal.aborted) break;
-      const options = { ...asked.options, compareWith, store, signal, clock: world.clock };
+      const options = { ...asked.options, compareWith, store, journal: recording, signal, clock: world.clock };
       const report = await reportOf(one, options, evals, world);
       reports.push(report);
-      if (!asked.isJson) world.out(evals.formatReport(report, { width: widthOf(world) }).trimEnd());
+      if (!asked.isJson)
+        world.out(
+          evals.formatReport(report, { width: widthOf(world), color: hasColours(world.stdout, world.env) }).trimEnd(),
+        );
       if (report.ended !== undefined) world.err(inOneLine(`${one.name} ended early: ${report.ended.message}`));
       await writeFiles(asked, report, evals, world);
     }
@@ -58,14 +64,27 @@ async function reportOf(of: Eval, options: RunOptions, { runEval }: Evals, world
   try {
     return await runEval(of, {
       ...options,
-      onProgress: ({ done, total, failed }) =>
-        progress.show(`${of.name}: ${done} of ${total} attempts, ${failed} failed`),
+      onProgress: (each) => progress.show(`${of.name}: ${progressText(each)}`),
     });
   } catch (error) {
     return refuse(error);
   } finally {
     progress.end();
   }
+}
+
+type EvalProgress = Parameters<NonNullable<RunOptions["onProgress"]>>[0];
+
+function progressText({ done, total, reused, failed, unscored, spent, leftMs, pace }: EvalProgress): string {
+  const counts = Object.entries({ kept: reused, failed, unscored }).filter(([, count]) => count > 0);
+  const left = leftMs === undefined || done === total ? [] : [`${Math.ceil(leftMs / 1_000)} s left`];
+  return [
+    `${done} of ${total} attempts`,
+    ...counts.map(([name, count]) => `${count} ${name}`),
+    `${spent.totalTokens.toLocaleString("en-US")} tokens`,
+    ...left,
+    ...Object.entries(pace).map(([lane, perSecond]) => `${lane} at ${perSecond.toFixed(1)}/s`),
+  ].join(", ");
 }
 
 /** Returns the saved run to compare with, once all files that are for one eval can be read or written. */

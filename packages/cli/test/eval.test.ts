@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { inProcess, processes, project, run, start, temporaryFolder, without } from "./support.ts";
 
@@ -12,10 +13,11 @@ test.each([false, true])(
     const { code, stdout, stderr } = await start(folder, ["eval", spam, "--filter", "good"], { inTerminal }).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain("good   120 rows");
-    expect(stdout).toMatch(/gate +correct at least 0\.5 +default +passed/);
+    expect(stripVTControlCharacters(stdout)).toMatch(/gate +correct at least 0\.5 +default +passed/);
     // Progress is written over on a terminal alone.
-    expect(stdout.includes("120 of 120 attempts")).toBe(inTerminal);
+    expect(stdout.includes("120 of 120 attempts, 1,320")).toBe(inTerminal);
     expect(stdout.includes("\u001b[K")).toBe(inTerminal);
+    expect(stdout.includes("\u001b[32mpassed")).toBe(inTerminal);
   },
 );
 
@@ -145,4 +147,26 @@ test("EVL-50 EVL-51 eval saves a run, compares with it and writes its gates for 
   const cut = await inProcess(folder, [...args, "--fresh", "--max-tokens", "500", "--save", "runs/cut.jsonl"]);
   expect(cut.stderr).toContain("good is not saved: it ended before all attempts were made");
   await expect(readFile(join(folder, "runs/cut.jsonl"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("EVL-50 STA-5 eval --stop-early ends when the gates are settled, which is no early end, and is saved", async () => {
+  const folder = await temporaryFolder();
+  const args = [
+    "eval",
+    spam,
+    "--filter",
+    "good",
+    "--concurrency",
+    "1",
+    "--stop-early",
+    "--json",
+    "--save",
+    "good.jsonl",
+  ];
+  const { code, stdout, stderr } = await inProcess(folder, args);
+  expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.not.stringContaining("not saved") });
+  const { reports } = JSON.parse(stdout) as Shown;
+  expect(reports).toMatchObject([{ ended: { why: "settled" }, gates: [{ verdict: "passed" }] }]);
+  expect(reports[0]?.attempts.length).toBeLessThan(120);
+  expect(await readFile(join(folder, "good.jsonl"), "utf8")).toContain("proviso-eval/1");
 });

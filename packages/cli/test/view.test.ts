@@ -2,16 +2,19 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runCommandLine } from "@proviso/cli";
 import { expect, test } from "vitest";
-import { recorded, run, start, temporaryFolder, without } from "./support.ts";
+import { inProcess, processes, recorded, run, start, temporaryFolder, without } from "./support.ts";
 
 /** The ids of the runs that the page at an address is given. */
 async function runsAt(address: string): Promise<readonly string[]> {
+  const { runs } = await given<{ readonly runs: readonly { readonly runId: string }[] }>(address, "runs");
+  return runs.map(({ runId }) => runId).toSorted();
+}
+
+/** What the page at an address is given. */
+async function given<T>(address: string, path: string): Promise<T> {
   const { origin, hash } = new URL(address);
   const headers = { authorization: `Bearer ${hash.slice("#t=".length)}` };
-  const { runs } = (await (await fetch(`${origin}/api/runs`, { headers })).json()) as {
-    readonly runs: readonly { readonly runId: string }[];
-  };
-  return runs.map(({ runId }) => runId).toSorted();
+  return (await (await fetch(`${origin}/api/${path}`, { headers })).json()) as T;
 }
 
 const addressIn = (text: string): string => /http:\/\/127\.0\.0\.1:\d+\/#t=\S+/.exec(text)?.[0] ?? "";
@@ -52,6 +55,66 @@ test("CLI-9 CLI-2 view prints the address as one document, and ends with the sig
   expect(await ended).toBe(130);
   expect(printed).toHaveLength(1);
 });
+
+/** Runs the view until it was looked at. */
+async function looked(
+  folder: string,
+  args: readonly string[],
+  look: (address: string) => Promise<void>,
+): Promise<void> {
+  const ending = new AbortController();
+  let printed = "";
+  const stdout = { write: (text: string) => (printed += text) };
+  const world = { stdout, stderr: stdout, env: {}, cwd: folder, signal: ending.signal };
+  const ended = runCommandLine(["view", ...args], world);
+  const until = setTimeout(() => ending.abort(), 20_000);
+  while (!printed.includes("\n") && !ending.signal.aborted) await new Promise((next) => setTimeout(next, 5));
+  expect(printed).toContain("#t=");
+  await look(addressIn(printed)).finally(() => ending.abort());
+  clearTimeout(until);
+  expect(await ended).toBe(130);
+}
+
+interface Evals {
+  readonly report: { readonly name: string; readonly scores: object };
+  readonly attempts: readonly { readonly rowId: string; readonly runIds: readonly string[] }[];
+}
+
+test("CLI-9 view shows the evals that were kept beside the runs, and a cell opens the runs that record it", async () => {
+  const { folder } = await recorded();
+  const spam = join(processes, "spam.eval.ts");
+  const part = ["eval", spam, "--filter", "good", "--rows", "spam-1,ham-1"];
+  await inProcess(folder, [...part, "--runs", ".proviso/runs.db", "--save", "saved.jsonl"]);
+  await inProcess(folder, [...part, "--store", "other.sqlite"]);
+  await looked(folder, [], async (address) => {
+    const [listed, ...others] = await given<{ name: string; runId: string; rows: number }[]>(address, "evals");
+    expect(others).toEqual([]);
+    expect(listed).toMatchObject({ name: "good", rows: 2, status: "done", variants: ["default"] });
+    const { report, attempts } = await given<Evals>(address, `eval/${listed?.runId}`);
+    expect(report.scores).toMatchObject({ default: { correct: { value: 1 } } });
+    expect(attempts.map(({ rowId }) => rowId).toSorted()).toEqual(["ham-1", "spam-1"]);
+    for (const { runIds } of attempts) {
+      const run = await given<{ promptName: string }>(address, `run/${runIds[0]}`);
+      expect(run.promptName).toBe("app/judge");
+    }
+    expect(await runsAt(address)).toHaveLength(5);
+  });
+  // The file of evals in place of the journal, and saved runs beside it.
+  await looked(folder, ["other.sqlite", "--evals", "saved.jsonl"], async (address) => {
+    const names = await given<{ name: string }[]>(address, "evals");
+    expect(names.map(({ name }) => name)).toEqual(["good", "good"]);
+    expect(await runsAt(address)).toHaveLength(5);
+  });
+  const alone = await temporaryFolder();
+  await looked(alone, [join(folder, "other.sqlite")], async (address) => {
+    expect(await given<unknown[]>(address, "evals")).toHaveLength(1);
+    expect(await runsAt(address)).toEqual([]);
+  });
+  for (const file of ["nowhere.sqlite", ".proviso/runs.db", join(processes, "spam.eval.ts")]) {
+    const refused = await inProcess(folder, ["view", "--evals", file]);
+    expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(/^proviso: [^\n]+\n$/) });
+  }
+}, 60_000);
 
 test("CLI-1 CLI-4 view without a journal, with a foreign file or wrong usage is one line and exit 2", async () => {
   const { folder } = await recorded();

@@ -86,6 +86,7 @@ export type {
   ToolRequested,
   TransactionFailed,
 } from "./state/events.ts";
+export type { AttemptView, EvalReader, EvalSummary, EvalView, Interval } from "./state/eval-reader.ts";
 export type { CallChanges, Observer, ResourceChange, SliceValue, Step, TouchedResource } from "./state/observer.ts";
 // oxlint-disable-next-line proviso/plain-words -- a public name
 export type { PromptRendered, ToldLimits } from "./state/prompt-rendered.ts";
@@ -121,8 +122,8 @@ export { trackBudget } from "./limits/budget.ts";
 export type { Budget, BudgetTracker, SavedBudget, TrackedBudget } from "./limits/budget.ts";
 export { systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";
-export { deadlineAt, deadlineIn } from "./limits/deadline.ts";
-export type { Deadline } from "./limits/deadline.ts";
+export { deadlineAt, deadlineIn } from "./limits/clock.ts";
+export type { Deadline } from "./limits/clock.ts";
 export type { BudgetDimension, ReportedUsage, Usage } from "./limits/usage.ts";
 
 export type {

@@ -3,11 +3,9 @@ export type { EvaluationPhase } from "./failure-kinds.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
 export { cleanName, isFileLike, isPlatformFile, labelOf } from "./content/file.ts";
 export { keepBytes, keptBytes } from "./content/kept-bytes.ts";
-export { describeValue } from "./describe-value.ts";
+export { after, allOf, atOnce, describeValue, isA, isObject, isThenable, messageOf } from "./values.ts";
 export { textFinder } from "./find-text.ts";
 export { hostModule } from "./host-module.ts";
-export { messageOf } from "./message-of.ts";
-export { atOnce, isThenable } from "./thenable.ts";
 export {
   canonicalJson,
   contentHash,
@@ -24,7 +22,7 @@ export { asJson, oddInJson } from "./odd-in-json.ts";
 export type { OddInJson } from "./odd-in-json.ts";
 export { containerOf, describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync } from "./schema.ts";
 export type { SchemaResult } from "./schema.ts";
-export { sentSchemaOf } from "./sent-schema.ts";
+export { sentSchemaOf } from "./schema.ts";
 export { builtInTools } from "./prompt/compile.ts";
 export { cannotOpen } from "./prompt/disclosure/disclosure-tools.ts";
 export type { SummarisedSection } from "./prompt/disclosure/disclosure-tools.ts";
@@ -47,8 +45,9 @@ export { isIdle } from "./state/idle-observer.ts";
 export type { IdleObserver } from "./state/idle-observer.ts";
 export { frozenInDepth, frozenState, pathText } from "./state/frozen.ts";
 export { isGuardable } from "./resources/guard.ts";
+export { firstChanges } from "./resources/first-changes.ts";
 export type { BudgetAmounts, BudgetReservation } from "./limits/budget.ts";
 export { setAlarm } from "./limits/clock.ts";
-export { isDeadline } from "./limits/deadline.ts";
+export { isDeadline } from "./limits/clock.ts";
 export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export { completedMessages } from "./provider/message.ts";

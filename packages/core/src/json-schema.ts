@@ -1,4 +1,4 @@
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "./values.ts";
 
 /** A JSON Schema as plain data, as providers take it. */
 export type JsonSchema = { readonly [key: string]: unknown };

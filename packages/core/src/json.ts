@@ -1,4 +1,4 @@
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "./values.ts";
 import { sha256 } from "./sha256.ts";
 
 /** What `parseJson` answers with; `error` says what is wrong with the text. */
@@ -95,8 +95,14 @@ function findForbiddenKey(value: unknown): string | undefined {
   return undefined;
 }
 
+const notPlain = Symbol("not plain data");
+/** Deeper than that it may be a circle. */
+const deepestCopy = 100;
+
 /** A JSON value with its keys sorted: equal values give equal texts. bigint is written as a string. */
 export function canonicalJson(value: unknown): string {
+  const plain = sortedPlain(value, 0);
+  if (plain !== notPlain) return JSON.stringify(plain) ?? "null";
   return (
     JSON.stringify(value, (_key, item: unknown) => {
       if (typeof item === "bigint") return item.toString();
@@ -104,6 +110,32 @@ export function canonicalJson(value: unknown): string {
       return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     }) ?? "null"
   );
+}
+
+/** A copy of plain data with its keys sorted, which JSON.stringify writes several times as fast as with a replacer. */
+function sortedPlain(value: unknown, depth: number): unknown {
+  if (typeof value !== "object" || value === null) return typeof value === "bigint" ? value.toString() : value;
+  if (depth > deepestCopy) return notPlain;
+  if (Array.isArray(value)) {
+    if ("toJSON" in value) return notPlain;
+    const items: unknown[] = [];
+    for (const item of value) {
+      const sorted = sortedPlain(item, depth + 1);
+      if (sorted === notPlain) return notPlain;
+      items.push(sorted);
+    }
+    return items;
+  }
+  // An object of a class, or with a method toJSON, says itself how it is written.
+  if (Object.getPrototypeOf(value) !== Object.prototype || "toJSON" in value) return notPlain;
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value).sort()) {
+    if (key === "__proto__") return notPlain;
+    const sorted = sortedPlain((value as Record<string, unknown>)[key], depth + 1);
+    if (sorted === notPlain) return notPlain;
+    copy[key] = sorted;
+  }
+  return copy;
 }
 
 const base64url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -188,10 +220,6 @@ export function plainCopy(value: unknown): { readonly value: unknown } | undefin
 interface Room {
   left: number;
 }
-
-const notPlain = Symbol("not plain data");
-/** Deeper than that it may be a circle. */
-const deepestCopy = 100;
 
 /**
  * Objects, arrays and values of JSON as JSON would write and read them again, frozen: that costs half of a walk

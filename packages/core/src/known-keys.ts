@@ -1,5 +1,5 @@
 // A JSON Schema read for its keys alone: which of them it knows at a place, and what stands below them.
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "./values.ts";
 import { mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
 
 /** The rules of a schema for one place: objects that hold together (references and `allOf` resolved), and unions. */

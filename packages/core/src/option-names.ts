@@ -1,4 +1,4 @@
-import { describeValue } from "./describe-value.ts";
+import { describeValue } from "./values.ts";
 import { DefinitionError } from "./errors.ts";
 
 /** Every name of an options' type, each once: the compiler finds one that is missing or too much. */

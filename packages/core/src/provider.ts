@@ -2,7 +2,7 @@
 export { partsOf } from "./content/parts.ts";
 export type { MessagePart } from "./content/parts.ts";
 export type { FileRef, PlacedFile, StoredFile } from "./content/file.ts";
-export { isRecord } from "./is-record.ts";
+export { isRecord } from "./values.ts";
 export { parseJson } from "./json.ts";
 export type { JsonLimits, JsonResult } from "./json.ts";
 export { checkOptionNames } from "./option-names.ts";

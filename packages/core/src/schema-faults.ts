@@ -1,7 +1,6 @@
 // Why a schema cannot be used, in words that say what to do: what is given in its place is mostly another library's.
-import { describeValue } from "./describe-value.ts";
+import { describeValue, isRecord } from "./values.ts";
 import { DefinitionError } from "./errors.ts";
-import { isRecord } from "./is-record.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "./values.ts";
 import { mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
 
 /** A schema as a strict provider takes it, and the way back for what it answers. */

@@ -3,7 +3,7 @@
 //    objects. Where a transform made something else of the object (an instance, other keys, a list of another length) it
 //    cannot be decided what was dropped: nothing is refused, unless the library's JSON Schema decides it.
 // 3. Where a place of the schema has a union, each part of the value is counted once: the work grows with the value.
-import { isRecord } from "./is-record.ts";
+import { isRecord } from "./values.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { anywhere, knownKeys, type KnownKeys, type Objects, type Place } from "./known-keys.ts";
 

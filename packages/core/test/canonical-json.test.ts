@@ -15,6 +15,29 @@ describe("PRM-10 canonical JSON", () => {
     expect(canonicalJson(value)).toBe(text);
   });
 
+  test("PRM-10 plain data and data of classes are written alike, at any depth", () => {
+    const bySortedReplacer = (value: unknown): string =>
+      JSON.stringify(value, (_key, item: unknown) => {
+        if (typeof item === "bigint") return item.toString();
+        if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+        return Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+      }) ?? "null";
+    const plain = fc.object({ key: fc.oneof(fc.string(), fc.integer().map(String)), withBigInt: true });
+    const exotic = fc.object({ withDate: true, withMap: true, withNullPrototype: true, withSparseArray: true });
+    fc.assert(
+      fc.property(fc.oneof(plain, exotic), (value) => {
+        expect(canonicalJson(value)).toBe(bySortedReplacer(value));
+      }),
+    );
+    const deep = JSON.parse(`${'{"b":1,"a":['.repeat(300)}${"]}".repeat(300)}`) as unknown;
+    expect(canonicalJson(deep)).toBe(bySortedReplacer(deep));
+    const list = Object.assign([1, 2], { toJSON: () => ({ z: 1, a: 2 }) });
+    expect(canonicalJson({ list })).toBe('{"list":{"a":2,"z":1}}');
+    const circle: { self?: unknown } = {};
+    circle.self = [circle];
+    expect(() => canonicalJson(circle)).toThrow(TypeError);
+  });
+
   test("PRM-10 a key __proto__ is a key like any other", () => {
     expect(canonicalJson(JSON.parse('{"b":1,"__proto__":{"x":1}}'))).toBe('{"__proto__":{"x":1},"b":1}');
     expect("x" in {}).toBe(false);

@@ -90,7 +90,7 @@ export interface GateReport {
   readonly gate: "atLeast" | "noWorseBy";
   /** The bound that was set. */
   readonly bound: number;
-  /** "unsettled": the interval, or failures of the surroundings, allow both. */
+  /** "unsettled": the interval, or failures of the surroundings, allow both; or something ended the run early. */
   readonly verdict: Verdict;
   /** Whether that counts as a pass. */
   readonly passes: boolean;
@@ -180,6 +180,8 @@ export interface AttemptRecord extends AttemptKey {
   readonly judgeUsage: Usage;
   /** The model that answered; undefined: none did. */
   readonly model: string | undefined;
+  /** The ids of the runs that record its evaluations. Left out: they were not recorded. */
+  readonly runIds?: readonly string[];
   /** The turns of all its evaluations. */
   readonly turns: number;
   /** Milliseconds. */
@@ -192,7 +194,7 @@ export interface SavedRun {
   readonly format: "proviso-eval/1";
 }
 
-/** Where attempts are kept: one writer at a time, readers at any time. */
+/** Where attempts are kept. Several runs may use one at the same time. */
 export interface EvalStore {
   /** Returns the attempts of this eval that have ended, and estimates of those that began and never ended. */
   open(run: {
@@ -200,10 +202,15 @@ export interface EvalStore {
     readonly runId: string;
     readonly fingerprint: Fingerprint;
   }): Promise<{ readonly finished: AsyncIterable<AttemptRecord>; readonly lost: readonly Usage[] }>;
-  /** Keeps that an attempt begins, before it is paid for. */
-  begin(key: AttemptKey, worstCase: Usage): Promise<void>;
-  /** Keeps an attempt; it stands, whatever happens next, when this resolves. */
-  finish(record: AttemptRecord): Promise<void>;
+  /** Keeps that an attempt of a run begins, before it is paid for. `runId` is by default the run that was opened last. */
+  begin(key: AttemptKey, worstCase: Usage, runId?: string): Promise<void>;
+  /**
+   * Keeps an attempt of a run; it stands, whatever happens next, when this resolves. `runId` is by default the run that was
+   * opened last.
+   */
+  finish(record: AttemptRecord, runId?: string): Promise<void>;
+  /** Keeps what the run came to, for those that look at it later. Left out: it is not kept. */
+  end?(report: EvalReport): Promise<void>;
   /** Ends the use of the store. */
   close(): Promise<void>;
 }

@@ -22,8 +22,8 @@ import {
 import { modelAdapter } from "@proviso/runtime";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { correctedWithin, type JudgedRow } from "../src/statistics/corrected-rows.ts";
-import { correctedMean } from "../src/statistics/index.ts";
+import { correctedDifference, correctedWithin, type JudgedRow } from "../src/statistics/corrected-rows.ts";
+import { correctedMean, differenceInterval } from "../src/statistics/index.ts";
 import { levelOf } from "../src/statistics/estimate.ts";
 import { answering, triage, wordList, mails, type Mail } from "./support.ts";
 
@@ -229,6 +229,59 @@ describe("labels", () => {
     ]);
   });
 
+  it("EVL-18 labels of both sides correct a difference and decide noWorseBy, where a judge favours a style", async () => {
+    // Each side gives a good answer to half of the guests. The judge passes every flattering one.
+    const numberIn = (text: string) => Number(/Guest (\d+)/u.exec(text)?.[1]);
+    const goodBy = (variant: string, guest: number) => (variant === "plain" ? guest % 2 === 0 : guest % 4 < 2);
+    const style = { plain: "Hello", flattering: "Dearest" };
+    const of = (labels: readonly Label[]) =>
+      defineEval({
+        name: "styles",
+        data: guests(400),
+        prompt: ({ name }: Guest) => greet.bind({ name }),
+        variants: Object.fromEntries(
+          Object.entries(style).map(([name, word]) => {
+            const answer = (text: string) =>
+              `${word} ${numberIn(text)}, ${goodBy(name, numberIn(text)) ? "good" : "bad"}`;
+            return [name, { adapter: answering(answer) }];
+          }),
+        ),
+        scorers: {
+          good: judge<Guest, string>({
+            adapter: referee((text) => text.includes("Dearest") || text.includes(", good")),
+            rubric: "Is good.",
+            labels,
+          }),
+        },
+        gates: { good: { noWorseBy: 0.02, unsettled: "fail" } },
+      });
+    const first = await runEval(of([]));
+    expect(first.differences["flattering"]?.["good"]).toMatchObject({ value: 0.5, wins: 200, method: "adjusted-t" });
+    expect(first.gates).toMatchObject([{ verdict: "passed" }]);
+    const drawn = (count: number): readonly Label[] =>
+      toLabel(first, { count }).map(({ row: _row, answer, ...label }) => {
+        return { ...label, value: String(answer).includes(", good"), by: "Ann" };
+      });
+    const report = await runEval(of(drawn(200)));
+    const difference = report.differences["flattering"]?.["good"];
+    expect(difference).toMatchObject({ method: "prediction-powered", rowsToSettle: undefined });
+    expect(Math.abs(difference?.value ?? 1)).toBeLessThan(0.15);
+    expect(difference?.low).toBeLessThan(0);
+    expect(difference?.high).toBeGreaterThan(0);
+    // The numbers are the corrected scores' own difference, and the gate is decided by them.
+    const value = (name: string) => report.variants[name]?.scores["good"]?.value ?? Number.NaN;
+    expect(difference?.value).toBeCloseTo(value("flattering") - value("plain"), 12);
+    expect(report.gates).toMatchObject([{ verdict: "unsettled", on: { method: "prediction-powered" } }]);
+    expect(formatReport(report, { width: 140 })).toMatch(/less plain .*; not settled: more labels may\n/u);
+    // One side alone has enough labels: the difference stays the judge's own.
+    const ofPlain = drawn(800).filter(({ output }) =>
+      first.attempts.some((each) => each.variant === "plain" && contentHash(each.output) === output),
+    );
+    const half = await runEval(of(ofPlain));
+    expect(half.variants["plain"]?.scores["good"]?.method).toBe("prediction-powered");
+    expect(half.differences["flattering"]?.["good"]).toEqual(first.differences["flattering"]?.["good"]);
+  });
+
   it("EVL-18 fewer than 30 drawn labels, and labels drawn by hand, correct nothing, and the table shows it", async () => {
     const first = await runEval(greetings({ good: biased([]) }, { count: 100 }));
     const byHand = filled(first, 60).map(({ drawn: _drawn, ...label }) => label);
@@ -351,5 +404,43 @@ describe("the corrected mean of rows in clusters", () => {
       if (low <= truth && truth <= high) held += 1;
     }
     expect(held / 600).toBeGreaterThanOrEqual(0.92);
+  });
+
+  it.each([
+    ["a judge that favours the variant's style", 1, 0.05],
+    ["the same in groups of five", 5, 0.05],
+    ["the same where one answer in ten failed", 1, 0.1],
+  ])("EVL-18 intervals of a difference hold the truth of %s in nearly all of 600 runs", (name, size, gain) => {
+    const random = generator(17);
+    const fails = name.includes("failed") ? 0.1 : 0;
+    let [held, fooled] = [0, 0];
+    for (let run = 0; run < 600; run++) {
+      const sides: [JudgedRow[], JudgedRow[]] = [[], []];
+      for (let cluster = 0; cluster < 300 / size; cluster++) {
+        const share = random() < 0.5 ? 0.4 : 0.8;
+        for (let at = 0; at < size; at++) {
+          const hard = random();
+          for (const [side, rows] of sides.entries()) {
+            // Half of the answers are as hard for both.
+            const person = (random() < 0.5 ? hard : random()) < share + (side === 0 ? gain : 0) ? 1 : 0;
+            const judge = random() < (person === 1 ? 0.95 : side === 0 ? 0.5 : 0.1) ? 1 : 0;
+            const label = random() < 0.4 ? person : undefined;
+            if (random() < fails) rows.push({ judge: 0, answered: 0, failed: 0, cluster: String(cluster) });
+            else rows.push({ ...row(judge, label), cluster: String(cluster) });
+          }
+        }
+      }
+      const { low, high } = correctedDifference(sides[0], sides[1], levelOf(), 1);
+      const truth = gain * (1 - fails);
+      if (low <= truth && truth <= high) held += 1;
+      const own = differenceInterval(
+        sides[0].map(({ judge, cluster }, at) => ({ value: judge - (sides[1][at]?.judge ?? 0), cluster })),
+        { span: 1 },
+      );
+      if (own.low > truth) fooled += 1;
+    }
+    expect(held / 600).toBeGreaterThanOrEqual(0.92);
+    // The judge's own interval lies above it in most of them.
+    expect(fooled / 600).toBeGreaterThan(0.6);
   });
 });

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { defineEval, formatReport, runEval, saveRun } from "@proviso/evals";
 import { describe, expect, it } from "vitest";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
@@ -173,5 +174,24 @@ describe("the report of an eval", () => {
     expect(text).toContain("correct at least 0.9   default  failed: ");
     expect(text).toContain("m3 default: api_key_error: no�[31m key");
     expect(text.split("\n").every((line) => line.length <= 120)).toBe(true);
+  });
+
+  it("EVL-29 verdicts are in colour where that is asked for, in the same text", async () => {
+    const of = defineEval({
+      ...base,
+      data: mails(120),
+      // A name that reads like a verdict is not coloured in its place.
+      variants: { "passed: money": variants.money, win: variants.win, none: { adapter: wordList([]) } },
+      gates: { correct: { atLeast: 0.9, noWorseBy: 0.02 } },
+    });
+    const report = await runEval(of);
+    const plain = formatReport(report, { width: 120 });
+    const coloured = formatReport(report, { width: 120, color: true });
+    expect(plain).not.toContain("\u001B");
+    expect(stripVTControlCharacters(coloured)).toBe(plain);
+    expect(coloured).toContain("passed: money  \u001B[33munsettled\u001B[0m: ");
+    expect(coloured).toContain("win  \u001B[32mpassed\u001B[0m: ");
+    expect(coloured).toContain("none  \u001B[31mfailed\u001B[0m: ");
+    expect(coloured).toContain("; \u001B[1mproven\u001B[0m\n");
   });
 });

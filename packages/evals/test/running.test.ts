@@ -1,4 +1,13 @@
-import { defineEvent, definePrompt, defineSlice, defineTool, errorReason, Filesystem, provide } from "@proviso/core";
+import {
+  defineEvent,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  errorReason,
+  Filesystem,
+  provide,
+  type Pace,
+} from "@proviso/core";
 import {
   calls,
   callsOf,
@@ -289,6 +298,34 @@ describe("running an eval", () => {
       [2, 40, 0],
       [3, 40, 0],
     ]);
+  });
+
+  it("EVL-20 no attempt begins while more requests wait in its lane than it sends in a second", async () => {
+    // 10 requests a second, told to everybody; one each 5 ms in truth, so that the test is short.
+    const waiting: (() => void)[] = [];
+    const seen: number[] = [];
+    let most = 0;
+    const pace: Pace = {
+      enter: () =>
+        new Promise((resolve) => {
+          waiting.push(() => resolve({ ok: true, turn: { queuedMs: 0, end: () => {}, giveBack: () => {} } }));
+          most = Math.max(most, waiting.length);
+          seen.push(waiting.length);
+        }),
+      state: () => {
+        const limits = { requestsPerMinute: 600, tokensPerMinute: undefined, share: 1 };
+        return { ...limits, queued: waiting.length, inFlight: 0 };
+      },
+    };
+    const sending = setInterval(() => waiting.shift()?.(), 5);
+    const { attempts } = await runEval(defineEval(spam(60)), { pacing: { lane: () => pace }, concurrency: 60 });
+    clearInterval(sending);
+    expect(attempts.filter(({ status }) => status === "answered")).toHaveLength(60);
+    // 16 begin before anything is known of the lane.
+    expect(most).toBeGreaterThan(5);
+    expect(most).toBeLessThanOrEqual(16);
+    // The next ones wait until no more than 10 do; two may be on their way to the queue.
+    expect(Math.max(...seen.slice(16))).toBeLessThanOrEqual(13);
   });
 
   it("EVL-55 progress has the requests a second of each limited lane, and of none that is not limited", async () => {

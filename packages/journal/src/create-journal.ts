@@ -12,7 +12,7 @@ import { readRun, type ReadRun } from "./reading.ts";
 import { Retained, type Retention } from "./retention.ts";
 import { sessionOf } from "./session-of.ts";
 import type { LentFile } from "./lent-file.ts";
-import type { AppendNow } from "./memory-store.ts";
+import type { AttachNow } from "./memory-store.ts";
 import { appendAfter, resolveRun } from "./resolving.ts";
 import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
 import { tornBytes, type JournalStore } from "./store.ts";
@@ -27,8 +27,10 @@ export interface JournalSurroundings {
   readonly lent?: LentFile | undefined;
   /** Where the bytes of files are kept. Left out: nowhere. */
   readonly blobs?: Blobs | undefined;
-  /** Keeps a frame at once; left out: the store's `append` is awaited. */
-  readonly appendNow?: AppendNow | undefined;
+  /** Keeps what an attempt has at once; left out: the store's `append` is awaited. */
+  readonly attachNow?: AttachNow | undefined;
+  /** Whether there is no such run, where that is known without a read; left out: it is read. */
+  readonly isEmpty?: ((run: string) => boolean) | undefined;
   /** The runs that stay once they have ended. Left out: all. */
   readonly retention?: Retention | undefined;
 }
@@ -49,14 +51,14 @@ export function createJournal(store: JournalStore, options: JournalOptions = {})
 export function makeJournal(
   store: JournalStore,
   options: JournalOptions,
-  { processes = unknownProcesses, properties, lent, blobs, appendNow, retention }: JournalSurroundings = {},
+  { processes = unknownProcesses, properties, lent, blobs, attachNow, isEmpty, retention }: JournalSurroundings = {},
 ): Journal {
   checkOptionNames("createJournal", options, journalOptionNames);
   const { flushMs = 5, secrets, payloads = false } = options;
   if (typeof flushMs !== "number" || !(flushMs >= 0)) {
     throw new DefinitionError(`flushMs has to be a number of milliseconds from 0, not ${describeValue(flushMs)}.`);
   }
-  const queue = new WriteQueue(store, flushMs, { appendNow, lent });
+  const queue = new WriteQueue(store, flushMs, { attachNow, lent });
   const hidden = openSecrets(secrets);
   const redaction = redactionOf(hidden);
   let isClosed = false;
@@ -69,8 +71,9 @@ export function makeJournal(
     secrets: hidden,
     lent,
     blobs,
-    hide: secrets === undefined ? (entry) => entry : (entry) => redaction.value(entry),
+    hide: secrets === undefined ? undefined : (entry) => redaction.value(entry),
     open: new Map(),
+    isEmpty: isEmpty ?? (() => false),
     ended: () => retained?.ended(),
     assertOpen() {
       if (isClosed) throw new JournalError(`The journal in ${store.name} is closed.`, { reason: "closed" });
@@ -224,3 +227,23 @@ function existsAlready(id: string): JournalError {
 
 /** Runs that are removed in one step: other work goes on between two. */
 const removedAtOnce = 20;
+
+/** What a journal keeps, for a reader that looks again and again: it reads only what is new. */
+export interface KeptEntries {
+  readonly store: JournalStore;
+  /** Resolves when all that was appended here is written, but for what waits for a call that is under way. */
+  settled(): Promise<void>;
+}
+
+/** undefined: this copy of the package did not make the journal. */
+export function keptEntries(journal: Journal): KeptEntries | undefined {
+  const shared = stores.get(journal);
+  if (shared === undefined) return undefined;
+  return {
+    store: shared.store,
+    async settled() {
+      shared.assertOpen();
+      await shared.queue.settled();
+    },
+  };
+}

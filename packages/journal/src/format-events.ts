@@ -1,5 +1,5 @@
 // Events in frames, without what the frame and the answer before them say.
-import type { Usage } from "@proviso/core";
+import type { ReportedUsage, Usage } from "@proviso/core";
 import type { EntryOf, RecordedEvent } from "@proviso/runtime/recording";
 
 type Fields = { readonly [name: string]: unknown };
@@ -16,8 +16,10 @@ export class FrameMemory {
   seq = -1;
   #answered: Answered | undefined;
 
-  constructor(sessionId?: string) {
+  /** undefined: the frame that is read says neither, or a frame is written. */
+  constructor(sessionId?: string, firstSeq = -1) {
     this.sessionId = sessionId;
+    this.seq = firstSeq;
   }
 
   answered(entry: Answered): void {
@@ -32,7 +34,7 @@ export class FrameMemory {
 }
 
 /** The fields that stand at the end of an event, in this order. */
-const lastFields = ["evaluationId", "at", "sessionId", "seq"] as const;
+export const lastFields = ["evaluationId", "at", "sessionId", "seq"] as const;
 
 /** Returns the event as a frame has it; one that is not made as events are is written whole. */
 export function shortEvent(
@@ -43,10 +45,8 @@ export function shortEvent(
   const names = Object.keys(event);
   const isUsual =
     lastFields.every((name, place) => names[names.length - lastFields.length + place] === name) &&
-    event.evaluationId === evaluationId &&
-    event.at === at &&
     event.sessionId === memory.sessionId;
-  if (!isUsual) return { whole: event };
+  if (!isUsual || event.evaluationId !== evaluationId || event.at !== at) return { whole: event };
   const expected = memory.seq;
   memory.seq = event.seq + 1;
   return {
@@ -70,16 +70,23 @@ export function longEvent(
     memory.sessionId ??= whole?.sessionId;
     return whole as unknown as Fields;
   }
-  const { seq = memory.seq, ...fields } = short;
+  // No one else has what was just read: it is completed where it is.
+  const { seq = memory.seq } = short;
+  const fields = (short["seq"] === undefined ? short : withoutSeq(short)) as Record<string, unknown>;
   memory.seq = Number(seq) + 1;
-  return {
-    ...withAnswer(fields, memory.answerOf(evaluationId)),
-    ...("usage" in fields ? { usage: longUsage(fields["usage"]) } : undefined),
-    evaluationId,
-    at,
-    sessionId: memory.sessionId,
-    seq,
-  };
+  const answer = memory.answerOf(evaluationId);
+  if (answer !== undefined) fillIn(fields, answer);
+  if (fields["usage"] !== undefined) fields["usage"] = longUsage(fields["usage"]);
+  fields["evaluationId"] = evaluationId;
+  fields["at"] = at;
+  fields["sessionId"] = memory.sessionId;
+  fields["seq"] = seq;
+  return fields;
+}
+
+/** A number that an event names itself stands elsewhere in it. */
+function withoutSeq({ seq: _seq, ...others }: ShortEvent): Fields {
+  return others;
 }
 
 /** What an event repeats of the answer is 0, or the place of the call. */
@@ -95,20 +102,21 @@ function withoutAnswer(event: RecordedEvent, answer: ReturnType<FrameMemory["ans
   return answer.toolCalls[place]?.arguments === event.arguments ? { ...event, arguments: place } : event;
 }
 
-function withAnswer(fields: Fields, answer: ReturnType<FrameMemory["answerOf"]>): Fields {
-  if (answer === undefined) return fields;
+type Answer = NonNullable<ReturnType<FrameMemory["answerOf"]>>;
+
+/** Puts in what an event says only by its answer: the fields stay where they are. */
+function fillIn(fields: Record<string, unknown>, answer: Answer): void {
   if (fields["type"] === "provider.responded") {
-    const text = fields["text"] === 0 ? answer.text : fields["text"];
-    const calls = answer.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
-    return { ...fields, text, toolCalls: fields["toolCalls"] === 0 ? calls : fields["toolCalls"] };
+    if (fields["text"] === 0) fields["text"] = answer.text;
+    if (fields["toolCalls"] !== 0) return;
+    fields["toolCalls"] = answer.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+  } else if (fields["type"] === "tool.requested" && typeof fields["arguments"] === "number") {
+    fields["arguments"] = answer.toolCalls[fields["arguments"]]?.arguments;
   }
-  const { arguments: place } = fields;
-  if (fields["type"] !== "tool.requested" || typeof place !== "number") return fields;
-  return { ...fields, arguments: answer.toolCalls[place]?.arguments };
 }
 
 /** Whether the event names exactly the calls of the answer, with id, name and arguments in this order and nothing else. */
-function isSame(calls: readonly AskedCall[], asked: readonly AskedCall[]): boolean {
+export function isSame(calls: readonly AskedCall[], asked: readonly AskedCall[]): boolean {
   return (
     calls.length === asked.length &&
     calls.every((call, place) => {
@@ -129,14 +137,20 @@ const usageNames = [
   "estimated",
 ] as const satisfies readonly (keyof Usage)[];
 
-/** The values of a usage in their usual order; one with other fields as it is. */
-function shortUsage(usage: Usage): readonly unknown[] | Usage {
-  const names = Object.keys(usage);
-  const isUsual = names.length === usageNames.length && usageNames.every((name, place) => names[place] === name);
-  return isUsual ? usageNames.map((name) => usage[name]) : usage;
+/** The values of a usage that has the first of the usual fields in their order; any other one as it is. */
+export function shortUsage<U extends ReportedUsage>(usage: U): readonly unknown[] | U {
+  const values: unknown[] = [];
+  for (const name in usage) {
+    const value = (usage as Fields)[name];
+    if (name !== usageNames[values.length] || value === undefined) return usage;
+    values.push(value);
+  }
+  return values;
 }
 
-function longUsage(written: unknown): unknown {
+export function longUsage(written: unknown): unknown {
   if (!Array.isArray(written)) return written;
-  return Object.fromEntries(usageNames.map((name, place) => [name, written[place] as unknown]));
+  const usage: Record<string, unknown> = {};
+  for (const [place, value] of written.entries()) usage[usageNames[place] ?? ""] = value;
+  return usage;
 }

@@ -1,9 +1,9 @@
 import { JournalError } from "@proviso/core";
-import type { JournalEntry } from "@proviso/runtime/recording";
+import type { KeptEntry } from "@proviso/runtime/recording";
 import { bodyOf } from "./format.ts";
 import type { Frame } from "./store.ts";
 import { frameSum } from "./sum.ts";
-import type { SavedSummary } from "./summary.ts";
+import { writtenSummary, type SavedSummary } from "./summary.ts";
 
 /** Bytes of one entry, nearly: UTF-16 units of its JSON. */
 const longestEntry = 64 * 1024 * 1024;
@@ -23,10 +23,10 @@ export class FrameToWrite implements Frame {
   readonly writer: string;
   readonly #attempt: number;
   readonly #saved: SavedSummary;
-  #entries: readonly JournalEntry[];
+  #entries: readonly KeptEntry[];
   #body: string | undefined;
 
-  constructor({ run, attempt, writer }: Writer, first: number, entries: readonly JournalEntry[], saved: SavedSummary) {
+  constructor({ run, attempt, writer }: Writer, first: number, entries: readonly KeptEntry[], saved: SavedSummary) {
     this.run = run;
     this.first = first;
     this.count = entries.length;
@@ -49,7 +49,7 @@ export class FrameToWrite implements Frame {
   }
 
   get summary(): string {
-    return JSON.stringify(this.#saved);
+    return writtenSummary(this.#saved);
   }
 
   /** Returns the frame as plain data. @throws {JournalError} "full" for an entry of more than 64 MiB. */

@@ -7,6 +7,6 @@ import { memoryFrames } from "./memory-store.ts";
  * @throws {DefinitionError} for options that cannot be.
  */
 export function memoryJournal(options: JournalOptions = {}): Journal {
-  const { store, appendNow } = memoryFrames();
-  return makeJournal(store, options, { appendNow });
+  const { store, ...surroundings } = memoryFrames();
+  return makeJournal(store, options, surroundings);
 }

@@ -1,6 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { pid } from "node:process";
+import { shortHash } from "@proviso/core/internal";
 import { systemId } from "@proviso/runtime/internal";
 import { lifeHere, type Life, type Processes } from "./process-name.ts";
 
@@ -41,14 +42,17 @@ function bootId(): string {
   }
 }
 
-const machine = encodeURIComponent(`${hostname()}:${bootId()}:${processSpace()}`);
+/** Each frame has it: a hash is shorter than what it is made of. */
+const machine = shortHash([hostname(), bootId(), processSpace()]);
 const ownProcess = `${machine}/${pid}/${statusOf(pid)?.began ?? ""}/`;
 /** A worker of this process, or another copy of this program in it, knows only of its own writers whether they work. */
 const own = `${ownProcess}${systemId()}/`;
 
+let writers = 0;
+
 /** Knows the processes of this machine. */
 export const machineProcesses: Processes = {
-  newWriter: () => `${own}${systemId()}`,
+  newWriter: () => `${own}${writers++}`,
   lifeOf(writer) {
     if (writer.startsWith(own)) return lifeHere(writer);
     if (writer.startsWith(ownProcess)) return "unknown";

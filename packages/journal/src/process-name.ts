@@ -19,11 +19,12 @@ export function working(writer: string): () => void {
   return () => void active.delete(writer);
 }
 
+let writers = 0;
 const ownName = `js-${systemId()}`;
 
 /** Knows the writers of this copy of the program alone: of another process nothing is known. */
 export const unknownProcesses: Processes = {
-  newWriter: () => `${ownName}/${systemId()}`,
+  newWriter: () => `${ownName}/${writers++}`,
   lifeOf: (writer) => (writer.startsWith(`${ownName}/`) ? lifeHere(writer) : "unknown"),
 };
 

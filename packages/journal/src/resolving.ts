@@ -16,6 +16,7 @@ import {
   isExpired,
   runOfToken,
   suspendedCalls,
+  keptEntry,
   type EntryContent,
   type JournalEntry,
   type Resolution,
@@ -38,7 +39,8 @@ export async function appendAfter(
   const evaluationId = run.entries[0]?.evaluationId ?? "";
   const at = Math.max(run.entries.at(-1)?.at ?? 0, systemClock.now());
   const base = { index: run.length, attempt: run.attempt, at, evaluationId, isVoid: false };
-  const entry: JournalEntry = hide({ ...base, ...content });
+  const whole: JournalEntry = { ...base, ...content };
+  const entry = keptEntry(hide === undefined ? whole : hide(whole));
   summary.add(entry);
   const writer = { run: id, attempt: run.attempt, writer: processes.newWriter() };
   const frame = new FrameToWrite(writer, run.length, [entry], summary.saved).written();

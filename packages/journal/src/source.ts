@@ -4,6 +4,8 @@ import {
   cutAfterLastStep,
   insideAnswers,
   isAtRest,
+  journalEntry,
+  keptEntry,
   lastingEnd,
   lostCalls,
   standingEntries,
@@ -11,6 +13,7 @@ import {
   suspendedEver,
   unknownCalls,
   type JournalEntry,
+  type KeptEntry,
   type OpenedSource,
   type RunSource,
 } from "@proviso/runtime/recording";
@@ -34,10 +37,12 @@ export interface Shared {
   readonly lent: LentFile | undefined;
   /** Where the bytes of files are kept; undefined: nowhere. */
   readonly blobs: Blobs | undefined;
-  /** Hides what no entry shows. */
-  readonly hide: (entry: JournalEntry) => JournalEntry;
+  /** Hides what no entry shows; undefined: nothing has to be hidden. */
+  readonly hide: ((entry: JournalEntry) => JournalEntry) | undefined;
   /** The runs that are evaluated here now, by id: what cancels one. */
   readonly open: Map<string, (reason: string | undefined) => void>;
+  /** Whether it is known without a read that there is no such run. */
+  readonly isEmpty: (run: string) => boolean;
   /** An attempt of a run has ended. */
   ended(): void;
   assertOpen(): void;
@@ -61,6 +66,9 @@ export interface SourceOptions {
 export function runSource(shared: Shared, options: SourceOptions): RunSource {
   return new JournalSource(shared, options);
 }
+
+/** An entry that is not at its place yet. */
+const noPlace = { index: 0, attempt: 0 } as const;
 
 class JournalSource implements RunSource {
   readonly id: string;
@@ -111,6 +119,8 @@ class JournalSource implements RunSource {
     this.#cancelling = new AbortController();
     if (mode !== "replay") this.#shared.open.set(id, (reason) => this.#cancel(reason));
     try {
+      const { from } = this.#options;
+      if (mode === "run" && from === undefined && this.#shared.isEmpty(id)) return this.#toBegin(new Summary());
       const read = await readRun(this.#shared.store, id);
       return mode === "replay" ? this.#toReplay(read) : await this.#toGoOn(read);
     } catch (error) {
@@ -222,8 +232,13 @@ class JournalSource implements RunSource {
   }
 
   append(entry: JournalEntry): void {
+    this.keep(keptEntry(entry));
+  }
+
+  keep(entry: KeptEntry): void {
     if (this.#isCancelled) return;
-    this.#writer?.append(this.#shared.hide(entry));
+    const { hide } = this.#shared;
+    this.#writer?.append(hide === undefined ? entry : keptEntry(hide(journalEntry(entry, noPlace))));
   }
 
   get hasFailed(): boolean {

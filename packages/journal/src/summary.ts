@@ -5,10 +5,13 @@ import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
 import {
   pendingOf,
   StepCounter,
+  type EntryContent,
   type EntryOf,
   type JournalEntry,
+  type KeptEntry,
   type RecordedEvent,
 } from "@proviso/runtime/recording";
+import { longUsage, shortUsage } from "./format-events.ts";
 import type { RunState, RunSummary } from "./journal.ts";
 
 /** A summary as it is written. Times are epoch milliseconds. */
@@ -60,19 +63,22 @@ export class Summary {
     });
   }
 
-  add(entry: JournalEntry): void {
+  add(entry: JournalEntry | KeptEntry): void {
     const { saved } = this;
+    const content = "content" in entry ? entry.content : entry;
     saved.updatedAt = entry.at;
     saved.steps += this.#steps.add(entry);
-    if (entry.attempt > saved.attempts) saved.attempts = entry.attempt;
-    if (entry.kind === "begun") {
+    if ("attempt" in entry && entry.attempt > saved.attempts) saved.attempts = entry.attempt;
+    // What has to be made yet says nothing more to a summary.
+    if ("plain" in content) return;
+    if (content.kind === "begun") {
       this.#own ??= entry.evaluationId;
-      saved.prompt = entry.prompt;
-      saved.model = entry.model;
+      saved.prompt = content.prompt;
+      saved.model = content.model;
       saved.startedAt = entry.at;
-    } else if (entry.kind === "resumed" || entry.kind === "resolved") this.#standsAs("open");
-    else if (entry.kind === "cancelled") this.#standsAs("cancelled");
-    else if (entry.evaluationId === this.#own) this.#addOwn(entry);
+    } else if (content.kind === "resumed" || content.kind === "resolved") this.#standsAs("open");
+    else if (content.kind === "cancelled") this.#standsAs("cancelled");
+    else if (entry.evaluationId === this.#own) this.#addOwn(content);
   }
 
   #standsAs(state: RunState, pending?: SavedSummary["pending"]): void {
@@ -81,7 +87,7 @@ export class Summary {
     this.saved.pending = pending;
   }
 
-  #addOwn(entry: JournalEntry): void {
+  #addOwn(entry: EntryContent): void {
     const { saved } = this;
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     if (entry.kind === "ended") {
@@ -104,6 +110,11 @@ const states: Readonly<Record<RunState, true>> = {
   cancelled: true,
 };
 
+/** Returns a summary as it is kept with a frame. */
+export function writtenSummary(saved: SavedSummary): string {
+  return JSON.stringify({ ...saved, usage: shortUsage(saved.usage) });
+}
+
 /**
  * Reads a summary, which no sum protects. undefined: it is not one, and is passed over; `describe` makes another one of its
  * run.
@@ -111,7 +122,8 @@ const states: Readonly<Record<RunState, true>> = {
 export function readSummary(text: string): SavedSummary | undefined {
   const read = parseOwnJson(text);
   if (!read.ok || !isRecord(read.value)) return undefined;
-  const { prompt, model, state, attempts, steps, startedAt, updatedAt, usage, forkOf, pending } = read.value;
+  const saved: Record<string, unknown> = { ...read.value, usage: longUsage(read.value["usage"]) };
+  const { prompt, model, state, attempts, steps, startedAt, updatedAt, usage, forkOf, pending } = saved;
   const isWhole =
     [prompt, model].every((each) => typeof each === "string") &&
     typeof state === "string" &&
@@ -121,7 +133,7 @@ export function readSummary(text: string): SavedSummary | undefined {
     isUsage(usage) &&
     (forkOf === undefined || (isRecord(forkOf) && typeof forkOf["id"] === "string")) &&
     (pending === undefined || isPending(pending));
-  return isWhole ? (read.value as unknown as SavedSummary) : undefined;
+  return isWhole ? (saved as unknown as SavedSummary) : undefined;
 }
 
 function isUsage(usage: unknown): boolean {

@@ -3,10 +3,10 @@
 // 3. A write that fails ends the use of each run in it: nothing is written after a gap.
 import { JournalError, systemClock, type Clock } from "@proviso/core";
 import { messageOf, setAlarm } from "@proviso/core/internal";
-import type { JournalEntry } from "@proviso/runtime/recording";
+import type { KeptEntry } from "@proviso/runtime/recording";
 import { FrameToWrite } from "./frame-to-write.ts";
 import type { LentFile } from "./lent-file.ts";
-import type { AppendNow } from "./memory-store.ts";
+import type { AttachNow, Attached } from "./memory-store.ts";
 import type { Frame, JournalStore } from "./store.ts";
 import type { Summary } from "./summary.ts";
 
@@ -21,8 +21,12 @@ export class RunWriter {
   readonly summary: Summary;
   /** The index of the first entry that is not written. */
   first: number;
-  entries: JournalEntry[] = [];
+  entries: KeptEntry[] = [];
   failed: JournalError | undefined;
+  /** How many of them are kept already, where a store in memory has them as they are. */
+  keptCount = 0;
+  /** The place that it has in a store in memory; undefined: it has none yet. */
+  attached: Attached | undefined;
   readonly #queue: WriteQueue;
   constructor(
     queue: WriteQueue,
@@ -42,9 +46,8 @@ export class RunWriter {
     this.summary = of.summary;
   }
 
-  append(entry: JournalEntry): void {
+  append(entry: KeptEntry): void {
     if (this.failed !== undefined) return;
-    this.summary.add(entry);
     this.entries.push(entry);
     this.#queue.waits(this);
   }
@@ -62,17 +65,32 @@ export class RunWriter {
 
   /** Takes what waits as a frame; undefined: nothing does. */
   frame(): FrameToWrite | undefined {
-    const { entries, first } = this;
-    if (entries.length === 0 || this.failed !== undefined) return undefined;
-    this.first += entries.length;
-    this.entries = [];
+    return this.failed === undefined ? this.#taken(this.entries.length) : undefined;
+  }
+
+  /** Takes what a store in memory has of it as a frame; undefined: nothing. */
+  keptFrame(): FrameToWrite | undefined {
+    return this.#taken(this.keptCount);
+  }
+
+  #taken(count: number): FrameToWrite | undefined {
+    if (count === 0) return undefined;
+    const { first } = this;
+    const isAll = count === this.entries.length;
+    const entries = isAll ? this.entries : this.entries.slice(0, count);
+    this.entries = isAll ? [] : this.entries.slice(count);
+    this.first += count;
+    this.keptCount = 0;
+    for (const entry of entries) this.summary.add(entry);
+    const { saved } = this.summary;
+    saved.attempts = Math.max(saved.attempts, this.attempt);
     return new FrameToWrite(this, first, entries, { ...this.summary.saved });
   }
 }
 
 interface QueueOptions {
   readonly clock?: Clock;
-  readonly appendNow?: AppendNow | undefined;
+  readonly attachNow?: AttachNow | undefined;
   /** The file, where calls have transactions in it. */
   readonly lent?: LentFile | undefined;
 }
@@ -81,7 +99,7 @@ interface QueueOptions {
 export class WriteQueue {
   readonly #store: JournalStore;
   /** undefined: the store is awaited. */
-  readonly #appendNow: AppendNow | undefined;
+  readonly #attachNow: AttachNow | undefined;
   readonly #flushMs: number;
   readonly #clock: Clock;
   readonly #lent: LentFile | undefined;
@@ -90,17 +108,21 @@ export class WriteQueue {
   #writing: Promise<void> | undefined;
   #stopAlarm: (() => void) | undefined;
 
-  constructor(store: JournalStore, flushMs: number, { clock = systemClock, appendNow, lent }: QueueOptions = {}) {
+  constructor(store: JournalStore, flushMs: number, { clock = systemClock, attachNow, lent }: QueueOptions = {}) {
     this.#lent = lent;
     this.#store = store;
-    this.#appendNow = appendNow;
+    this.#attachNow = attachNow;
     this.#flushMs = flushMs;
     this.#clock = clock;
   }
 
   waits(writer: RunWriter): void {
+    if (this.#attachNow !== undefined) {
+      // A read looks for writers that wait.
+      if (writer.entries.length === writer.keptCount + 1) this.#waiting.add(writer);
+      return;
+    }
     this.#waiting.add(writer);
-    if (this.#appendNow !== undefined) return;
     this.#count += 1;
     if (this.#count >= mostWaiting) void this.#writeAll();
     else if (this.#writing === undefined) this.#writeSoon();
@@ -115,19 +137,20 @@ export class WriteQueue {
 
   /** Resolves when all that the run has appended is kept; undefined: it is already. */
   flush(writer: RunWriter): Promise<void> | undefined {
-    if (this.#appendNow !== undefined) return this.#keepNow(writer);
+    if (this.#attachNow !== undefined) return this.#keepNow(this.#attachNow, writer);
     if (!this.#waiting.has(writer) && this.#writing === undefined) return undefined;
     return this.#writeAll().then(() => {
       if (writer.failed !== undefined) throw writer.failed;
     });
   }
 
-  #keepNow(writer: RunWriter): Promise<void> | undefined {
+  #keepNow(attach: AttachNow, writer: RunWriter): Promise<void> | undefined {
     this.#waiting.delete(writer);
-    const frame = writer.frame();
-    if (frame === undefined) return undefined;
+    if (writer.keptCount === writer.entries.length) return undefined;
     try {
-      if (this.#appendNow?.(frame) === "fenced") writer.failed = fenced(writer.run);
+      const attached = (writer.attached ??= attach(writer));
+      if (attached.mayGrow()) writer.keptCount = writer.entries.length;
+      else writer.failed = fenced(writer.run);
     } catch (error) {
       writer.failed = journalError(error, writer.run);
     }
@@ -154,8 +177,10 @@ export class WriteQueue {
 
   /** Waits for all that is written. */
   async idle(): Promise<void> {
-    if (this.#appendNow !== undefined)
-      for (const writer of Array.from(this.#waiting)) await this.#keepNow(writer)?.catch(() => {});
+    const attach = this.#attachNow;
+    if (attach !== undefined) {
+      for (const writer of Array.from(this.#waiting)) await this.#keepNow(attach, writer)?.catch(() => {});
+    }
     while (this.#waiting.size > 0 || this.#writing !== undefined) await this.#writeAll();
   }
 

@@ -7,7 +7,7 @@ import {
   type SessionEvent,
 } from "@proviso/core";
 import { createJournal, memoryJournal, type JournalEntry, type JournalStore } from "@proviso/journal";
-import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
+import { bodyOf, entriesOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { replay } from "@proviso/journal/testing";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
@@ -65,9 +65,7 @@ it("JRN-4 a handler that may change something begins when the store has the entr
     const watched: JournalStore = {
       ...store,
       async append(frames) {
-        for (const { body } of frames) {
-          for (const { kind } of (JSON.parse(body) as { readonly e: readonly JournalEntry[] }).e) kept.push(kind);
-        }
+        for (const frame of frames) for (const { kind } of entriesOf(frame, "test")) kept.push(kind);
         return store.append(frames);
       },
     };
@@ -109,7 +107,7 @@ it("JRN-8 a frame of a newer format and one that is no body are refused, and oth
   const journal = createJournal(store);
   await modelAdapter(scriptedModel([{ text: "Done." }])).evaluate("Hello.", { run: journal.run("good") });
   for (const [run, body] of [
-    ["newer", JSON.stringify({ v: 2, a: 1, e: [{}] })],
+    ["newer", JSON.stringify({ v: 3, a: 1, e: [{}] })],
     ["torn", "{"],
     ["short", JSON.stringify({ v: 1, a: 1, e: [] })],
   ] as const) {

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { folder } from "./support.ts";
 
@@ -40,7 +40,8 @@ async function ran(command: readonly string[], killedAfterMs: number | undefined
   return wrote;
 }
 
-const kills = Number(process.env["KILLS"] ?? 8);
+const exhaustive = inject("exhaustive");
+const kills = Number(process.env["KILLS"] ?? (exhaustive ? 8 : 3));
 
 /** Kills the program again and again, lets it end, and returns the rows and how many calls failed. */
 async function killedAgainAndAgain(path: string, place: Place) {
@@ -83,7 +84,7 @@ test("RSM-9 kills inside evaluations inside a call repeat at most one request ea
   const path = await folder();
   const parts = 31;
   const command = [...program("inside-runner"), path, String(parts)];
-  const inside = Number(process.env["KILLS"] ?? 12);
+  const inside = Number(process.env["KILLS"] ?? (exhaustive ? 12 : 3));
   for (let kill = 0; kill < inside; kill++) await ran(command, 5 + ((kill * 37) % 60));
   expect(await ran(command, undefined)).toContain('{"text":"all done"}');
   const asked = readFileSync(join(path, "requests"), "utf8").trim().split("\n");

@@ -64,8 +64,6 @@ test.skipIf(process.platform !== "linux")(
 
     // A worker of this process has its own list of who works; a container of the same name has its own numbers.
     expect(await goneOnFrom(machine, pid, began, "another-copy", "y")).toContain("it is not known whether");
-    const elsewhere = machine.replace(/pid.*$/u, "pid%3A%5B1%5D");
-    expect(elsewhere).not.toBe(machine);
-    expect(await goneOnFrom(elsewhere, "4000000", "1", "x", "y")).toContain("it is not known whether");
+    expect(await goneOnFrom("elsewhere", "4000000", "1", "x", "y")).toContain("it is not known whether");
   },
 );

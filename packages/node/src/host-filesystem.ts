@@ -1,4 +1,5 @@
 import { FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
+import { firstChanges } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { resolve } from "node:path";
 import { globMatcher, guardable, pathNames, grepFiles, type SearchedFile } from "@proviso/runtime/internal";
@@ -9,6 +10,7 @@ import { locate } from "./folders.ts";
 import { chunksOf, filesBelow, listFolder, readBytes, readText, type AssertLive } from "./host-reading.ts";
 import { inOrder, type InOrder } from "./in-order.ts";
 import { recover } from "./recovery.ts";
+import { changesSince } from "./tree-before.ts";
 import { catchUp, isBehind, release, restore, within } from "./undo-log.ts";
 import { mark, soundEnd, undoLog, type Mark, type UndoLog } from "./undo-state.ts";
 
@@ -161,6 +163,10 @@ function changing(root: string, log: UndoLog, queue: InOrder): Changing & Snapsh
       await change(path, () => changes.makeFolder(names, path));
     },
     durable: true,
+    changesSince(snapshot) {
+      const taken = marks.get(snapshot);
+      return taken === undefined || !log.marks.has(taken) ? undefined : firstChanges(changesSince(log, taken));
+    },
     snapshot: ({ savepoint = false } = {}) =>
       queue.isIdle() && !isBehind(log)
         ? take(savepoint)

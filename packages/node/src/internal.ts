@@ -16,5 +16,5 @@ export type { Owner } from "./owner.ts";
 export { makePrivate } from "./private-file.ts";
 export { sqliteError } from "./sqlite-error.ts";
 export { sqliteModule } from "./sqlite-module.ts";
-export { inTransaction, pragmaOf, rollBack } from "./sqlite-rows.ts";
+export { columnsOf, inTransaction, pragmaOf, rollBack } from "./sqlite-rows.ts";
 export { isBusy, whenFree } from "./sqlite-waiting.ts";

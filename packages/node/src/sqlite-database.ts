@@ -93,6 +93,7 @@ export function transactional(
     ...view(unguarded),
     // A database in memory goes with the process.
     durable: isInFile(database),
+    changesSince: (snapshot) => points.changesSince?.(snapshot),
     snapshot: points.snapshot,
     restore: points.restore,
     release(snapshot) {

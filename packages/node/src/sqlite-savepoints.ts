@@ -2,13 +2,18 @@
 // 2. A mark at level n stands for the state in which the n-th of them begins; where fewer are open, for the state as it
 //    is. So a mark that was taken after one that is restored stands for the same state from then on.
 // 3. What is run between the first mark and the release of the last one is committed there, and not before.
-// 4. When SQLite has taken the transaction back by itself, nothing more is run until the last mark is released.
-import { NotSupportedError, type Snapshotable } from "@proviso/core";
+// 4. What a mark notes of changes begins with the first statement after it, and anew where its state is the present one.
+// 5. When SQLite has taken the transaction back by itself, nothing more is run until the last mark is released.
+import { NotSupportedError, type ResourceChange, type Snapshotable } from "@proviso/core";
 import type { DatabaseSync } from "node:sqlite";
+import { noteChanges, type NotedChanges } from "./sqlite-changes.ts";
 import { isReadOnlyFault, SqliteError, sqliteError } from "./sqlite-error.ts";
 
 interface SavepointMark {
   readonly level: number;
+  readonly isObserved: boolean;
+  /** undefined: nothing has been run since. */
+  noted: NotedChanges | undefined;
 }
 
 export interface Savepoints extends Snapshotable<object> {
@@ -58,21 +63,23 @@ export function savepoints(database: DatabaseSync, outermost: Outermost = outerm
     begin(isReadOnly) {
       assertWhole();
       levels.openTo(highest(marks) + 1, isReadOnly);
+      for (const mark of marks) if (mark.isObserved) mark.noted ??= noteChanges(database);
     },
     lost(cause) {
       if (levels.count() === 0 || isInTransaction(database)) return undefined;
       levels.forget();
       outermost.rollBack();
+      forgetNoted(marks, 0);
       const why = sqliteError(cause);
       const message = `SQLite has taken back all changes of the call. ${why.message}`;
       loss = new SqliteError(message, { reason: "undone", cause });
       return new SqliteError(message, { reason: why instanceof SqliteError ? why.reason : "undone", cause });
     },
-    snapshot({ savepoint: isSavepoint = false } = {}) {
+    snapshot({ savepoint: isSavepoint = false, observed: isObserved = false } = {}) {
       assertWhole();
       if (isSavepoint) throw new NotSupportedError("A snapshot of a SQLite database that outlives its transaction");
       if (marks.size === 0 && isInTransaction(database)) throw notOurs();
-      const mark: SavepointMark = { level: levels.count() };
+      const mark: SavepointMark = { level: levels.count(), isObserved, noted: undefined };
       marks.add(mark);
       return mark;
     },
@@ -81,12 +88,16 @@ export function savepoints(database: DatabaseSync, outermost: Outermost = outerm
       if (!marks.has(mark)) throw released();
       try {
         levels.undoTo(mark.level);
+        forgetNoted(marks, mark.level);
       } catch (cause) {
         throw sqliteError(cause, "The changes of the call could not be undone");
       }
     },
+    changesSince: (snapshot) => changesNoted(marks, snapshot as SavepointMark),
     release(snapshot) {
-      if (!marks.delete(snapshot as SavepointMark)) return;
+      const mark = snapshot as SavepointMark;
+      if (!marks.delete(mark)) return;
+      forgetNoted([mark], 0);
       if (marks.size === 0) loss = undefined;
       try {
         levels.keepTo(highest(marks) + 1);
@@ -135,6 +146,20 @@ function levelsOf(database: DatabaseSync, outermost: Outermost): Levels {
     },
     forget: () => void (open = 0),
   };
+}
+
+function changesNoted(marks: ReadonlySet<SavepointMark>, mark: SavepointMark): readonly ResourceChange[] | undefined {
+  if (!mark.isObserved || !marks.has(mark)) return undefined;
+  return mark.noted === undefined ? [] : mark.noted.changes();
+}
+
+/** The marks from this level on stand for the present state. */
+function forgetNoted(marks: Iterable<SavepointMark>, level: number): void {
+  for (const mark of marks) {
+    if (mark.level < level) continue;
+    mark.noted?.close();
+    mark.noted = undefined;
+  }
 }
 
 function highest(marks: ReadonlySet<SavepointMark>): number {

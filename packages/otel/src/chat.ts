@@ -72,7 +72,7 @@ export class Chat {
   end(
     failure: { readonly type: string; readonly message: string | undefined },
     metrics: Metrics | undefined,
-    of: Attributes,
+    of: () => Attributes,
   ): void {
     const { span, usage } = this;
     const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;
@@ -85,7 +85,7 @@ export class Chat {
     if (isFailed) failSpan(span, failure.type, failure.message);
     span?.end(this.#answeredAt);
     if (metrics === undefined) return;
-    const dimensions = isFailed ? { ...of, [attribute.errorType]: failure.type } : of;
+    const dimensions = isFailed ? { ...of(), [attribute.errorType]: failure.type } : of();
     metrics.seconds(metric.inferenceSeconds, (this.#answeredAt ?? systemClock.now()) - this.#startedAt, dimensions);
     if (firstMs !== undefined) metrics.seconds(metric.firstChunkSeconds, firstMs, dimensions);
     if (usage !== undefined) metrics.usage(usage, dimensions);

@@ -40,6 +40,7 @@ export class TracedEvaluation {
   readonly #startedAt = systemClock.now();
   readonly #calls = new Map<string, Call>();
   #chat: Chat | undefined;
+  #chatAttributes: Attributes | undefined;
   #ids: Attributes = {};
   #tools: readonly string[] = [];
   #output = "text";
@@ -73,9 +74,21 @@ export class TracedEvaluation {
     const { turn } = step;
     if (this.#chat?.turn === turn) return this.#chat.inside;
     this.#endChat();
-    const { model, provider, promptName, streamed } = this.#step;
     const around = this.#around();
-    const span = this.#start(`${operation.chat} ${model}`, SpanKind.CLIENT, around, {
+    const name = `${operation.chat} ${this.#step.model}`;
+    this.#chatAttributes ??= this.#attributesOfChats();
+    const span = this.#start(name, SpanKind.CLIENT, around, { ...this.#chatAttributes, ...more });
+    const inside = span === undefined ? around : trace.setSpan(around, span);
+    this.#chat = new Chat(turn, span, inside);
+    this.#chat.showInput(step, this.#tools, this.#telemetry.maxContentBytes);
+    this.#inferences += 1;
+    return inside;
+  }
+
+  /** What all chat spans of the evaluation have in common. */
+  #attributesOfChats(): Attributes {
+    const { model, provider, promptName, streamed } = this.#step;
+    return {
       [attribute.operation]: operation.chat,
       [attribute.provider]: providerName(provider),
       [attribute.requestModel]: model,
@@ -83,13 +96,7 @@ export class TracedEvaluation {
       [attribute.prompt]: promptName,
       [attribute.outputType]: this.#output,
       ...this.#ids,
-      ...more,
-    });
-    const inside = span === undefined ? around : trace.setSpan(around, span);
-    this.#chat = new Chat(turn, span, inside);
-    this.#chat.showInput(step, this.#tools, this.#telemetry.maxContentBytes);
-    this.#inferences += 1;
-    return inside;
+    };
   }
 
   /** Returns the surroundings of a call, whose span begins. */
@@ -204,7 +211,10 @@ export class TracedEvaluation {
 
   /** Calls and requests stand beside each other, below the evaluation, wherever they were begun. */
   #around(): Context {
-    return this.#span === undefined ? context.active() : trace.setSpan(context.active(), this.#span);
+    const active = context.active();
+    return this.#span === undefined || trace.getSpan(active) === this.#span
+      ? active
+      : trace.setSpan(active, this.#span);
   }
 
   #beginCall(callId: string, name: string, more: Attributes): Call {
@@ -243,7 +253,9 @@ export class TracedEvaluation {
     this.#chat = undefined;
     const { usage } = chat;
     if (usage !== undefined) this.#counted = this.#counted === undefined ? usage : addUsage(this.#counted, usage);
-    chat.end({ type: code, message: this.#shown(this.#failure?.message) }, this.#telemetry.metrics, this.#dimensions());
+    chat.end({ type: code, message: this.#shown(this.#failure?.message) }, this.#telemetry.metrics, () =>
+      this.#dimensions(),
+    );
   }
 
   /** Messages of errors may hold anything that a prompt or an answer holds. */

@@ -28,7 +28,7 @@ const hostile = fc
   .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary" })), { minLength: 1, maxLength: 12 })
   .map((parts) => parts.join(""))
   .filter((text) => text.trim() !== "");
-const payloads = inject("exhaustive") ? 1000 : 100;
+const payloads = inject("exhaustive") ? 1000 : 40;
 const settings = { numRuns: payloads, seed: 20_261_121 };
 
 test("BLK-7 hostile payloads arrive unchanged, exactly once, whatever the system prompt is", async () => {

@@ -1,16 +1,14 @@
 // 1. A turn of an agent holds its place in every budget while the agent works; while a call of it runs, only what it has
 //    sent and produced so far.
 import type { AssistantMessage } from "@proviso/core";
-import type { SpentSoFar } from "./budget-queue.ts";
-import type { Wanted } from "./budget-room.ts";
+import type { SpentSoFar, Wanted } from "./budget-room.ts";
 import type { Granted } from "./budgets.ts";
 import type { Failure } from "./failures.ts";
 import { toolSpecs } from "./inner-loop.ts";
 import { waitForRoom, type Work } from "./request/attempt.ts";
-import { wantedOf } from "./request/wanted.ts";
+import { wantedOf } from "./request/limited-work.ts";
 import type { Run } from "./run.ts";
-import { estimatedTokens } from "./tokens.ts";
-import { answerTokensOf, inputTokensOf } from "./usage.ts";
+import { estimatedTokens, answerTokensOf, inputTokensOf } from "./tokens.ts";
 
 /** What a turn of an agent spends, as far as the runtime can see. */
 export interface AgentSpending extends Pick<Work, "wanted" | "inputTokens"> {

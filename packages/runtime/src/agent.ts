@@ -13,20 +13,16 @@ import {
 } from "@proviso/core";
 import type { ModelCapabilities, ModelDelta } from "@proviso/core/provider";
 import { agentSpending } from "./agent-spending.ts";
-import { elapsedMs } from "./elapsed.ts";
+import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
-import { answerFault } from "./inner-loop.ts";
-import { refusedProviderTool } from "./request/provider-tools.ts";
-import { announceAnswer } from "./responded.ts";
+import { answerFault, refusedProviderTool, announceAnswer, refresh } from "./inner-loop.ts";
 import { onAbort } from "./abort.ts";
-import { refresh } from "./disclosure/refresh.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
 import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";
 import { textOf, turnDeltas } from "./streaming/deltas.ts";
-import { withUniqueIds } from "./tools/unique-call-ids.ts";
+import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
 import { executeToolCalls } from "./tools/executor.ts";
-import { wellFormedMessage } from "./well-formed.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
 export interface AgentDriver {

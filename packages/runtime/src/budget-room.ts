@@ -1,7 +1,11 @@
+// 1. Waiting requests are served in the order of arrival, so a large request does not wait for ever. Only a request that
+//    begins in the code of another one, and cannot wait for it, overtakes: it does not enter the queue.
+// 2. A request waits only while a reservation of this process is open; each that settles serves the waiting ones.
 import type { BudgetDimension, BudgetTracker } from "@proviso/core";
-import type { BudgetAmounts } from "@proviso/core/internal";
-import { queueOf, type OpenReservation } from "./budget-queue.ts";
+import { noUsage, type BudgetAmounts, type BudgetReservation } from "@proviso/core/internal";
 import { budgetFailure, type Failure } from "./failures.ts";
+import { hiddenField } from "./hidden-field.ts";
+import { isInRequestOn } from "./transactions/async-context.ts";
 
 /** What a request asks of a budget. */
 export interface Wanted {
@@ -23,53 +27,171 @@ export interface Room {
   readonly tracker: BudgetTracker;
 }
 
+/** An estimate of what a request has spent so far. */
+export type SpentSoFar = Parameters<BudgetTracker["reserve"]>[0];
+
+const sharedBudgets = hiddenField<SharedBudget>();
+
+/** Returns the budget of a tracker. Each tracker has one, also a tracker that the application made. */
+export function sharedBudget(tracker: BudgetTracker): SharedBudget {
+  let budget = sharedBudgets.of(tracker);
+  if (budget === undefined) sharedBudgets.set(tracker, (budget = new SharedBudget(tracker)));
+  return budget;
+}
+
+/** A tracker with the requests of this process that it has room for, and those that wait for it. */
+export class SharedBudget {
+  readonly tracker: BudgetTracker;
+  /** How many reservations are open. */
+  #open = 0;
+  /** Each returns whether it has got what it waits for. */
+  readonly #waiting = new Set<() => boolean>();
+
+  constructor(tracker: BudgetTracker) {
+    this.tracker = tracker;
+  }
+
+  /**
+   * Reserves what is wanted, in turn, as soon as it fits beside other reservations; without them it takes what is left,
+   * down to the least. What does not fit even then is refused. A request that begins in the code of one that holds
+   * something of this budget does not wait: it would wait for itself. Rejects with the signal's reason when the signal
+   * aborts.
+   */
+  place(wanted: Wanted, signal: AbortSignal): Placed | Failure | Promise<Placed | Failure> {
+    if (isInRequestOn(this.tracker)) return this.#placedBeside(wanted);
+    const first = this.#waiting.size === 0 ? this.#placed(wanted) : undefined;
+    return first ?? this.#placedInTurn(wanted, signal);
+  }
+
+  /** The limit that nothing is left of, whatever is reserved. */
+  exhausted(): BudgetDimension | undefined {
+    const { budget, consumed } = this.tracker;
+    if (!(leftOf(budget.maxTotalTokens, consumed.totalTokens) > 0)) return "total_tokens";
+    if (!(leftOf(budget.maxInputTokens, consumed.inputTokens) > 0)) return "input_tokens";
+    if (!(leftOf(budget.maxOutputTokens, consumed.outputTokens) > 0)) return "output_tokens";
+    return leftOf(budget.maxCostUsd, consumed.costUsd ?? 0) > 0 ? undefined : "cost";
+  }
+
+  /** A reservation is not waited for any more. */
+  closed(): void {
+    this.#open -= 1;
+  }
+
+  /** Lets the waiting requests try again, in their order, until one of them has to go on waiting. */
+  serve(): void {
+    for (const isServed of this.#waiting) if (!isServed()) break;
+  }
+
+  /** undefined: it does not fit beside other reservations, so it is to try again when one of them settles. */
+  #placed(wanted: Wanted): Placed | Failure | undefined {
+    const left = this.tracker.remaining();
+    const room = roomIn(left, wanted, this.tracker);
+    if (!(room.tokens >= wanted.outputTokens)) {
+      const alone = roomIn(unspent(this.tracker), wanted, this.tracker);
+      if (!(alone.tokens >= wanted.leastOutputTokens)) return refused(alone, wanted);
+      if (this.#open > 0) return undefined;
+    }
+    return this.#taken(room, wanted, left) ?? refused(room, wanted);
+  }
+
+  /** Reserves what is wanted, or what others have left of it, down to the least. */
+  #placedBeside(wanted: Wanted): Placed | Failure {
+    const left = this.tracker.remaining();
+    const room = roomIn(left, wanted, this.tracker);
+    return this.#taken(room, wanted, left) ?? refused(room, wanted, " beside the one in whose code it begins");
+  }
+
+  #placedInTurn(wanted: Wanted, signal: AbortSignal): Promise<Placed | Failure> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiting.delete(isServed);
+        reject(signal.reason);
+        this.serve();
+      };
+      const isServed = (): boolean => {
+        try {
+          const got = this.#placed(wanted);
+          if (got === undefined) return false;
+          resolve(got);
+        } catch (error) {
+          // An application's own tracker may throw.
+          reject(error);
+        }
+        this.#waiting.delete(isServed);
+        signal.removeEventListener("abort", leave);
+        return true;
+      };
+      if (signal.aborted) return reject(signal.reason);
+      this.#waiting.add(isServed);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  /** undefined: the room is too small. */
+  #taken(room: Room, wanted: Wanted, left: BudgetAmounts): Placed | undefined {
+    const { inputTokens, costOf } = wanted;
+    if (!(room.tokens >= wanted.leastOutputTokens)) return undefined;
+    const outputTokens = Math.min(wanted.outputTokens, room.tokens);
+    // The room was divided by the price: what it comes to may be a rounding error more.
+    const costUsd = costOf && Math.min(costOf(inputTokens, outputTokens), left.costUsd);
+    const reservation = this.tracker.reserve({ inputTokens, outputTokens, costUsd });
+    if (reservation === undefined) return undefined;
+    this.#open += 1;
+    return new Placed(this, reservation, room);
+  }
+}
+
 /** A request that holds its place in a budget. */
-export interface Placed {
-  readonly reservation: OpenReservation;
+export class Placed {
   /** The room beside all other reservations; its own reservation is part of it. */
   readonly room: Room;
-}
+  readonly #budget: SharedBudget;
+  #reservation: BudgetReservation | undefined;
+  #isOpen = true;
+  #isSettled = false;
 
-/**
- * Reserves what is wanted. Where that does not fit beside other reservations it returns undefined, to try again when
- * one of them settles. Without other reservations it takes what is left, down to the least; what does not fit even then
- * is refused.
- */
-export function placed(tracker: BudgetTracker, wanted: Wanted): Placed | Failure | undefined {
-  const room = roomIn(tracker.remaining(), wanted, tracker);
-  if (!(room.tokens >= wanted.outputTokens)) {
-    const alone = roomIn(unspent(tracker), wanted, tracker);
-    if (!(alone.tokens >= wanted.leastOutputTokens)) return refused(alone, wanted);
-    if (!queueOf(tracker).isEmpty()) return undefined;
+  constructor(budget: SharedBudget, reservation: BudgetReservation, room: Room) {
+    this.#budget = budget;
+    this.#reservation = reservation;
+    this.room = room;
   }
-  return taken(room, wanted) ?? refused(room, wanted);
+
+  /** Puts the real usage in the reservation's place, once, and serves the requests that wait. */
+  settle(actual: Parameters<BudgetReservation["settle"]>[0]): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#close();
+    (this.#reservation ?? this.#budget.tracker.reserve(nothing))?.settle(actual);
+    this.#budget.serve();
+  }
+
+  /**
+   * Replaces the reservation by this, or by all that is left where that is less. Requests in the queue do not wait for its
+   * end any more.
+   */
+  shrink(to: SpentSoFar): void {
+    if (this.#isSettled) return;
+    const { tracker } = this.#budget;
+    this.#close();
+    this.#reservation?.settle(noUsage);
+    this.#reservation = tracker.reserve(to) ?? tracker.reserve(atMost(tracker.remaining(), to));
+    this.#budget.serve();
+  }
+
+  #close(): void {
+    if (this.#isOpen) this.#budget.closed();
+    this.#isOpen = false;
+  }
 }
 
-/** Reserves what is wanted, or what others have left of it, down to the least: for a request that cannot wait. */
-export function placedBeside(tracker: BudgetTracker, wanted: Wanted): Placed | Failure {
-  const room = roomIn(tracker.remaining(), wanted, tracker);
-  return taken(room, wanted) ?? refused(room, wanted, " beside the one in whose code it begins");
-}
+const nothing = { inputTokens: 0, outputTokens: 0 };
 
-/** undefined: the room is too small. */
-function taken(room: Room, wanted: Wanted): Placed | undefined {
-  const { inputTokens, costOf, leastOutputTokens } = wanted;
-  if (!(room.tokens >= leastOutputTokens)) return undefined;
-  const { tracker } = room;
-  const outputTokens = Math.min(wanted.outputTokens, room.tokens);
-  // The room was divided by the price: what it comes to may be a rounding error more.
-  const costUsd = costOf && Math.min(costOf(inputTokens, outputTokens), tracker.remaining().costUsd);
-  const reservation = tracker.reserve({ inputTokens, outputTokens, costUsd });
-  return reservation && { reservation: queueOf(tracker).opened(reservation), room };
-}
-
-/** The limit that nothing is left of, whatever is reserved. */
-export function exhausted(tracker: BudgetTracker): BudgetDimension | undefined {
-  const { totalTokens, inputTokens, outputTokens, costUsd } = unspent(tracker);
-  if (!(totalTokens > 0)) return "total_tokens";
-  if (!(inputTokens > 0)) return "input_tokens";
-  if (!(outputTokens > 0)) return "output_tokens";
-  return costUsd > 0 ? undefined : "cost";
+/** Lowers each amount to what is left. */
+function atMost(left: BudgetAmounts, { inputTokens, outputTokens, costUsd = 0 }: SpentSoFar): SpentSoFar {
+  const least = (...amounts: readonly number[]): number => Math.max(0, Math.min(...amounts));
+  const input = Math.floor(least(inputTokens, left.inputTokens, left.totalTokens));
+  const output = Math.floor(least(outputTokens, left.outputTokens, left.totalTokens - input));
+  return { inputTokens: input, outputTokens: output, costUsd: least(costUsd, left.costUsd) };
 }
 
 /** What would be left if no request was under way. */
@@ -87,18 +209,17 @@ function leftOf(limit: number | undefined, spent: number): number {
   return limit === undefined ? Infinity : limit - spent;
 }
 
-/** Returns the room under the limit that leaves the least. */
+/** Returns the room under the limit that leaves the least. What cannot be compared is the least. */
 function roomIn(left: BudgetAmounts, wanted: Wanted, tracker: BudgetTracker): Room {
   const { inputTokens } = wanted;
+  const input = left.inputTokens >= inputTokens ? Infinity : -1;
+  const output = Math.floor(left.outputTokens);
+  const paid = tokensFor(left.costUsd, wanted);
   let tokens = Math.floor(left.totalTokens - inputTokens);
   let dimension: BudgetDimension = "total_tokens";
-  const lower = (to: number, by: BudgetDimension): void => {
-    // What cannot be compared is the least.
-    if (!(to >= tokens)) [tokens, dimension] = [to, by];
-  };
-  lower(left.inputTokens >= inputTokens ? Infinity : -1, "input_tokens");
-  lower(Math.floor(left.outputTokens), "output_tokens");
-  lower(tokensFor(left.costUsd, wanted), "cost");
+  if (!(input >= tokens)) [tokens, dimension] = [input, "input_tokens"];
+  if (!(output >= tokens)) [tokens, dimension] = [output, "output_tokens"];
+  if (!(paid >= tokens)) [tokens, dimension] = [paid, "cost"];
   return { tokens, dimension, tracker };
 }
 
@@ -128,4 +249,29 @@ function refused(
     tracker,
     wanted: wanted[dimension],
   });
+}
+
+/** No model in use answers with more, so a limit above it would limit nothing. */
+const longestAnswer = 131_072;
+
+/** The models with the shortest answers stop here; who refuses an even smaller limit takes none at all. */
+const shortestMaximum = 4_096;
+
+/** The limits of an answer that a model takes, as far as it has shown. */
+export interface OutputLimits {
+  takes(tokens: number): boolean;
+  /**
+   * Records that the model refused a request with this limit and took it without one: the model's own maximum is lower.
+   */
+  refused(tokens: number): void;
+}
+
+export function outputLimits(): OutputLimits {
+  let refusedFrom = longestAnswer;
+  return {
+    takes: (tokens) => tokens < refusedFrom,
+    refused(tokens) {
+      refusedFrom = Math.min(refusedFrom, tokens < shortestMaximum ? 0 : tokens);
+    },
+  };
 }

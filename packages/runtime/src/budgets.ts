@@ -9,11 +9,9 @@ import {
   type Usage,
 } from "@proviso/core";
 import { noUsage, type BudgetAmounts, type BudgetReservation, type EvaluationPhase } from "@proviso/core/internal";
-import { queueOf, type SpentSoFar } from "./budget-queue.ts";
-import { exhausted, placed, placedBeside, type Placed, type Room, type Wanted } from "./budget-room.ts";
-import { isInRequestOn } from "./request/around.ts";
+import { Placed, sharedBudget, type Room, type SharedBudget, type SpentSoFar, type Wanted } from "./budget-room.ts";
 import { hiddenField } from "./hidden-field.ts";
-import { budgetFailure, isFailure, type Failure } from "./failures.ts";
+import { budgetFailure, type Failure } from "./failures.ts";
 
 /** What a request holds of all budgets. */
 export interface Granted {
@@ -64,38 +62,62 @@ const noBudgets: Budgets = Object.freeze({
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
   const trackers = inOrder(own, trackerOf(around));
-  if (trackers.length === 0) return noBudgets;
-  const inDollars = trackers.find(({ budget }) => budget.maxCostUsd !== undefined);
-  const stopAt = (
-    phase: EvaluationPhase,
-    dimensionOf: (tracker: BudgetTracker) => BudgetDimension | undefined,
-  ): Failure | undefined => {
-    for (const tracker of trackers) {
-      const dimension = dimensionOf(tracker);
+  return trackers.length === 0 ? noBudgets : new OpenBudgets(trackers, own);
+}
+
+/** A class: most evaluations have a budget, and a closure for each of these would cost more. */
+class OpenBudgets implements Budgets {
+  readonly deadline: Deadline | undefined;
+  readonly tracker: BudgetTracker | undefined;
+  readonly #inDollars: BudgetTracker | undefined;
+  readonly #budgets: readonly SharedBudget[];
+
+  constructor(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined) {
+    this.#budgets = trackers.map(sharedBudget);
+    this.#inDollars = trackers.find(({ budget }) => budget.maxCostUsd !== undefined);
+    this.deadline = own?.budget.deadline;
+    this.tracker = trackers.length > 1 ? joined(trackers, own) : trackers[0];
+  }
+
+  get limitsCost(): boolean {
+    return this.#inDollars !== undefined;
+  }
+
+  unpriced({ costUsd, totalTokens }: Usage): Failure | undefined {
+    if (this.#inDollars === undefined || costUsd !== undefined || totalTokens === 0) return undefined;
+    const what = "cannot hold: the answer did not report its cost, and no price is known (give the adapter `pricing`)";
+    return budgetFailure(what, "response", { dimension: "cost", tracker: this.#inDollars });
+  }
+
+  includes(tracker: BudgetTracker): boolean {
+    return this.#budgets.some((budget) => budget.tracker === tracker);
+  }
+
+  exceeded(phase: EvaluationPhase): Failure | undefined {
+    for (const { tracker } of this.#budgets) {
+      const dimension = tracker.exceeded();
       if (dimension !== undefined) return budgetFailure("is spent", phase, { dimension, tracker });
     }
     return undefined;
-  };
-  return {
-    deadline: own?.budget.deadline,
-    tracker: trackers.length > 1 ? joined(trackers, own) : trackers[0],
-    limitsCost: inDollars !== undefined,
-    unpriced({ costUsd, totalTokens }) {
-      if (inDollars === undefined || costUsd !== undefined || totalTokens === 0) return undefined;
-      const what =
-        "cannot hold: the answer did not report its cost, and no price is known (give the adapter `pricing`)";
-      return budgetFailure(what, "response", { dimension: "cost", tracker: inDollars });
-    },
-    includes: (tracker) => trackers.includes(tracker),
-    exceeded: (phase) => stopAt(phase, (tracker) => tracker.exceeded()),
-    exhausted: () => stopAt("request", exhausted),
-    reserve(wanted, signal) {
-      if (wanted === undefined) return nothingWanted;
-      const reserving = reserveIn(trackers, wanted, signal, []);
-      const grant = (held: readonly Placed[] | Failure): Grant => (isFailure(held) ? held : granted(trackers, held));
-      return reserving instanceof Promise ? reserving.then(grant) : grant(reserving);
-    },
-  };
+  }
+
+  exhausted(): Failure | undefined {
+    for (const budget of this.#budgets) {
+      const dimension = budget.exhausted();
+      if (dimension !== undefined) return budgetFailure("is spent", "request", { dimension, tracker: budget.tracker });
+    }
+    return undefined;
+  }
+
+  reserve(wanted: Wanted | undefined, signal: AbortSignal): Grant | Promise<Grant> {
+    if (wanted === undefined) return nothingWanted;
+    const reserving = reserveIn(this.#budgets, wanted, signal, []);
+    return reserving instanceof Promise ? reserving.then((held) => this.#granted(held)) : this.#granted(reserving);
+  }
+
+  #granted(held: Holding): Grant {
+    return "stop" in held ? held : new GrantedByAll(this.#budgets, held);
+  }
 }
 
 /** A budget gets a tracker of its own; a tracker is used as it is. */
@@ -126,21 +148,19 @@ export function partsOf(tracker: BudgetTracker | undefined): readonly BudgetTrac
 type Holding = readonly Placed[] | Failure;
 
 function reserveIn(
-  [tracker, ...rest]: readonly BudgetTracker[],
+  [budget, ...rest]: readonly SharedBudget[],
   wanted: Wanted,
   signal: AbortSignal,
   held: readonly Placed[],
 ): Holding | Promise<Holding> {
-  if (tracker === undefined) return held;
+  if (budget === undefined) return held;
   const goOn = (got: Placed | Failure): Holding | Promise<Holding> => {
-    if (!isFailure(got)) return reserveIn(rest, wanted, signal, [...held, got]);
+    if (got instanceof Placed)
+      return rest.length === 0 ? [...held, got] : reserveIn(rest, wanted, signal, [...held, got]);
     settleAll(held, noUsage);
     return got;
   };
-  // Waiting for the request in whose code this one begins would be waiting for itself; so would standing behind others.
-  const got = isInRequestOn(tracker)
-    ? placedBeside(tracker, wanted)
-    : queueOf(tracker).inTurn(() => placed(tracker, wanted), signal);
+  const got = budget.place(wanted, signal);
   if (!(got instanceof Promise)) return goOn(got);
   return got.then(goOn, (error: unknown) => {
     settleAll(held, noUsage);
@@ -149,7 +169,7 @@ function reserveIn(
 }
 
 function settleAll(held: readonly Placed[], usage: Usage): void {
-  for (const { reservation } of held) reservation.settle(usage);
+  for (const placed of held) placed.settle(usage);
 }
 
 /** Where there is no budget. */
@@ -161,43 +181,60 @@ const nothingWanted: Granted = {
   goOn: () => undefined,
 };
 
-function granted(trackers: readonly BudgetTracker[], first: readonly Placed[]): Granted {
-  let room: Room | undefined;
-  for (const one of first) if (room === undefined || one.room.tokens < room.tokens) ({ room } = one);
-  /** Held since it went on. */
-  const later: Placed[] = [];
-  let open = first;
-  let isSettled = false;
-  const hold = (got: Holding): Failure | undefined => {
-    if (isFailure(got)) return got;
-    if (isSettled) {
+/** A reservation in each of the budgets. */
+class GrantedByAll implements Granted {
+  readonly room: Room | undefined;
+  readonly #budgets: readonly SharedBudget[];
+  readonly #first: readonly Placed[];
+  /** Held since it went on; undefined: it never did. */
+  #later: Placed[] | undefined;
+  #open: readonly Placed[];
+  #isSettled = false;
+
+  constructor(budgets: readonly SharedBudget[], first: readonly Placed[]) {
+    this.#budgets = budgets;
+    this.#first = first;
+    this.#open = first;
+    let room: Room | undefined;
+    for (const one of first) if (room === undefined || one.room.tokens < room.tokens) ({ room } = one);
+    this.room = room;
+  }
+
+  holds(tracker: BudgetTracker): boolean {
+    return this.#open.some((one) => one.room.tracker === tracker);
+  }
+
+  settle(actual: Usage): void {
+    this.#isSettled = true;
+    this.#open = nothingHeld;
+    // Charged first: each settlement serves those who wait, and they must not get what is spent already.
+    settleAll(this.#first, actual);
+    settleAll(this.#later ?? nothingHeld, noUsage);
+  }
+
+  pause(spent: SpentSoFar): void {
+    for (const placed of this.#open) placed.shrink(spent);
+    this.#open = nothingHeld;
+  }
+
+  goOn(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined> {
+    const reserving = reserveIn(this.#budgets, wanted, signal, []);
+    return reserving instanceof Promise ? reserving.then((got) => this.#hold(got)) : this.#hold(reserving);
+  }
+
+  #hold(got: Holding): Failure | undefined {
+    if ("stop" in got) return got;
+    if (this.#isSettled) {
       settleAll(got, noUsage);
       return undefined;
     }
-    later.push(...got);
-    open = got;
+    (this.#later ??= []).push(...got);
+    this.#open = got;
     return undefined;
-  };
-  return {
-    room,
-    holds: (tracker) => open.some((one) => one.room.tracker === tracker),
-    settle(actual) {
-      isSettled = true;
-      open = [];
-      // Charged first: each settlement serves those who wait, and they must not get what is spent already.
-      settleAll(first, actual);
-      settleAll(later, noUsage);
-    },
-    pause(spent) {
-      for (const { reservation } of open) reservation.shrink(spent);
-      open = [];
-    },
-    goOn(wanted, signal) {
-      const reserving = reserveIn(trackers, wanted, signal, []);
-      return reserving instanceof Promise ? reserving.then(hold) : hold(reserving);
-    },
-  };
+  }
 }
+
+const nothingHeld: readonly Placed[] = Object.freeze([]);
 
 function joined(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined): BudgetTracker {
   const all = new JoinedTracker(trackers, own);

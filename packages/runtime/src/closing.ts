@@ -1,9 +1,8 @@
 import { messageOf } from "@proviso/core/internal";
-import type { WithinGrace } from "./grace.ts";
-import type { Limits } from "./limits.ts";
+import type { Limits, WithinGrace } from "./limits.ts";
 import type { LogLevel } from "./logging.ts";
 import type { ResourceContext } from "./resources/asking.ts";
-import { noEnclosing, type Enclosing } from "./transactions/enclosing.ts";
+import { noEnclosing, type Enclosing } from "./transactions/session-view.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 
 /** What of an evaluation has to be closed. */

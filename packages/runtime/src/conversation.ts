@@ -9,11 +9,19 @@ import {
   type PromptMessage,
   type RenderedPrompt,
   type ToolMessage,
+  DefinitionError,
+  parseMessages,
+  type ContinueFrom,
+  type EvaluateOptions,
+  type EvaluationFailure,
+  type Prompt,
+  type SchemaIssue,
+  type EvaluationSettings,
 } from "@proviso/core";
-import { frozenInDepth } from "@proviso/core/internal";
-import type { FileBound } from "./content/file-tokens.ts";
-import { tokensOf } from "./usage.ts";
+import { frozenInDepth, completedMessages, describeIssues } from "@proviso/core/internal";
+import { type FileBound, tokensOf } from "./tokens.ts";
 import { wellFormedMessage } from "./well-formed.ts";
+import { readOption } from "./failures.ts";
 
 /** A history that an evaluation goes on with. */
 export interface Continued {
@@ -42,7 +50,7 @@ export interface Conversation {
   /** Where the prompt's own question stands in `messages`; undefined: it is not known. */
   question: number | undefined;
   /** How many messages came before this evaluation. */
-  readonly earlier: number;
+  earlier: number;
   /** What `say` has added since the last request; undefined: nothing. */
   added: readonly string[] | undefined;
   /** The adapter's bound of a file's tokens; undefined: the table counts. */
@@ -57,10 +65,22 @@ export interface Conversation {
   say(text: string): void;
   /** Other messages in place of all, and where the prompt's own question stands in them. */
   replace(by: Pick<Continued, "messages" | "question">): void;
+  /** The history that a recorded evaluation was given. */
+  recall(history: RecordedHistory): void;
+}
+
+/** The history that an evaluation was given, as the record of its run has it. */
+export interface RecordedHistory {
+  readonly messages: readonly Message[];
+  readonly question?: number | undefined;
+  /** How many came before this evaluation. Left out by records of before: all but the prompt's question. */
+  readonly earlier?: number | undefined;
+  /** What the user said next. */
+  readonly added?: readonly string[] | undefined;
 }
 
 /** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
-export function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Conversation {
+function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Conversation {
   const { earlier = [], continued, isMarked = false } = begins;
   let system = systemOf(rendered, isMarked);
   const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
@@ -109,6 +129,11 @@ export function startConversation(rendered: RenderedPrompt, begins: Beginning = 
       conversation.added = undefined;
       tokens = [0];
     },
+    recall({ messages: all, question, earlier: count, added }) {
+      conversation.replace({ messages: all, question });
+      conversation.earlier = count ?? (question === all.length - 1 ? question : all.length);
+      conversation.added = added;
+    },
   };
   return conversation;
 }
@@ -149,4 +174,108 @@ function freeze(given: Message): Message {
     // A provider's own items may be anything; what cannot be frozen is left as it came.
     return message;
   }
+}
+
+interface History extends Continued {
+  /** undefined: it was not rendered here, so the question is looked for. */
+  readonly template: Prompt["template"] | undefined;
+  /** false: the prompt's question comes after it. */
+  readonly isAsked: boolean;
+}
+
+/** The histories as they were sent; an error shows them without secrets. */
+const histories = new WeakMap<object, History>();
+
+export function rememberHistory(error: EvaluationFailure, { template }: Prompt, conversation: Conversation): void {
+  const messages = conversation.messages();
+  rememberGiven(error, { messages, question: conversation.question, template, isAsked: true, next: wordAfter(error) });
+}
+
+/**
+ * Remembers the history of an evaluation that could not begin: `continueFrom` its error goes on from what it was given.
+ */
+export function rememberGiven(error: EvaluationFailure, history: History): void {
+  histories.set(error, history);
+}
+
+/** What an evaluation was given to begin with; undefined: nothing, or nothing that can be read. */
+export function givenHistory(options: EvaluateOptions): History | undefined {
+  try {
+    const { continueFrom, messages } = options;
+    if (continueFrom !== undefined) return historyOf(continueFrom);
+    return messages && storedHistory(parseMessages(messages), { isAsked: false, next: undefined });
+  } catch {
+    // The options may be why the evaluation could not begin.
+    return undefined;
+  }
+}
+
+/** @throws {DefinitionError} for messages that are none. */
+function historyOf(from: ContinueFrom): History {
+  const stored = (): History =>
+    storedHistory(completedMessages("messages" in from ? from.messages : from), {
+      isAsked: true,
+      next: wordAfter(from),
+    });
+  return histories.get(from) ?? stored();
+}
+
+function storedHistory(messages: readonly Message[], more: Pick<History, "isAsked" | "next">): History {
+  return { messages: frozenMessages(messages), question: undefined, template: undefined, ...more };
+}
+
+const goOn = "Go on.";
+
+/** The conversation that an evaluation begins with. */
+export function conversationOf(
+  { messages, continueFrom, settings }: EvaluateOptions,
+  prompt: Prompt,
+  rendered: RenderedPrompt,
+): Conversation {
+  const isMarked = setsMarks(settings);
+  if (continueFrom === undefined) {
+    const earlier = messages && readOption("messages", () => parseMessages(messages));
+    return startConversation(rendered, { earlier: earlier ?? [], isMarked });
+  }
+  return readOption("continueFrom", () => {
+    const history = historyOf(continueFrom);
+    if (!history.isAsked) return startConversation(rendered, { earlier: history.messages, isMarked });
+    return startConversation(rendered, { continued: continued(history, prompt, rendered.user), isMarked });
+  });
+}
+
+/**
+ * The history to go on with; undefined where nothing was asked yet.
+ * @throws {DefinitionError} for a history without a question.
+ */
+function continued(history: History, prompt: Prompt, user: string): Continued | undefined {
+  const { messages, template, next } = history;
+  if (messages.length === 0) return undefined;
+  if (messages.every(({ role }) => role !== "user")) {
+    throw new DefinitionError("continueFrom holds no question: there is no message of the user's in it.");
+  }
+  const asked = messages.findLastIndex(({ role, text }) => role === "user" && text === user.toWellFormed());
+  const question = template === prompt.template ? history.question : asked === -1 ? undefined : asked;
+  return { messages, question, next: messages.at(-1)?.role === "assistant" ? next : undefined };
+}
+
+/**
+ * Returns the user message that follows an answer: some services refuse a history that ends with the model's own words.
+ */
+function wordAfter(from: object): string {
+  const { code, issues } = from as { readonly code?: unknown; readonly issues?: unknown };
+  return code === "output" && Array.isArray(issues)
+    ? repairText(describeIssues(issues as readonly SchemaIssue[]))
+    : goOn;
+}
+
+/** The message to a model whose answer does not fit. */
+export function repairText(issues: string): string {
+  return `Your answer does not fit the output that was asked for: ${issues}. Answer again, whole and with these mended.`;
+}
+
+/** Whether the requests mark where a cache may begin a new stretch. */
+function setsMarks(settings: EvaluationSettings = {}): boolean {
+  const { cache } = settings;
+  return cache !== undefined && (cache === "auto" || cache.breakpoints !== false);
 }

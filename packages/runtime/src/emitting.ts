@@ -91,6 +91,9 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     }
     const event = numbered?.event ?? core.number(whole as never);
     if (isLast(event.type)) shown.ended = true;
+    if (watch === undefined && shown.observing?.takesEvents !== true && !core.isReceived(event.type)) {
+      return { event, errors: noErrors };
+    }
     const failedReducers = core.reduce(event, originOf(event));
     const isEmitted = numbered === undefined || numbered.isEmitted;
     const failedListeners = isEmitted ? core.notify(event) : noErrors;
@@ -103,17 +106,18 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     }
     return { event, errors };
   };
-  const isTaken = (type: FrameworkEvent["type"]): boolean =>
-    watch !== undefined || tape !== undefined || current().observing?.takesEvents === true || core.isReceived(type);
-  const passOver = (type: FrameworkEvent["type"]): readonly never[] => {
-    core.passOver();
-    if (isLast(type)) current().ended = true;
-    return noErrors;
+  /** Whether the event was only counted, because no listener, reducer, stream or observer receives it. */
+  const isPassedOver = (type: FrameworkEvent["type"]): boolean => {
+    if (watch !== undefined || tape !== undefined) return false;
+    const shown = current();
+    if (shown.observing?.takesEvents === true || !core.isPassedOver(type)) return false;
+    if (isLast(type)) shown.ended = true;
+    return true;
   };
   return {
     emit,
-    publish: (bare) => (isTaken(bare.type) ? emit(bare).errors : passOver(bare.type)),
-    announce: (type, make) => (isTaken(type) ? emit(make()).errors : passOver(type)),
+    publish: (bare) => (isPassedOver(bare.type) ? noErrors : emit(bare).errors),
+    announce: (type, make) => (isPassedOver(type) ? noErrors : emit(make()).errors),
   };
 }
 

@@ -1,22 +1,16 @@
+import type * as ObserveEvaluation from "./observing/observe-evaluation.ts";
 import {
-  DefinitionError,
   ListenerError,
   type EvaluateOptions,
-  type ModelProvider,
-  type Pace,
   type Prompt,
   type PromptResponse,
-  type ProviderAdapter,
+  type ModelResponse,
+  type BudgetTracker,
+  type PromptRendered,
 } from "@proviso/core";
-import { checkOptionNames, isRecord } from "@proviso/core/provider";
-import { describeValue, messageOf, toJsonValue, type EvaluationPhase } from "@proviso/core/internal";
-import { rememberInternals } from "./nested/adapter-internals.ts";
-import { adapterOptionNames, checkJournal, type AdapterOptions } from "./adapter-options.ts";
-import type { AgentDriver } from "./agent.ts";
-import { answerOf, type Drive, type DrivenSetup } from "./answering.ts";
-import { rememberHistory } from "./continued.ts";
-import { resolveEnvironment } from "./environment.ts";
-import { checkToolChoice } from "./evaluate-options.ts";
+import { messageOf, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
+import { rememberHistory } from "./conversation.ts";
+import { elapsedMs } from "./environment.ts";
 import {
   emitFailed,
   errorFields,
@@ -29,164 +23,21 @@ import {
   unforeseenFailure,
   withHiddenResponse,
 } from "./failing.ts";
-import { internalFailure, isFailure } from "./failures.ts";
-import { runInnerLoop } from "./inner-loop.ts";
-import { askedOf, type Chain } from "./request/chain.ts";
-import { elapsedMs } from "./elapsed.ts";
-import { checkPricing, pricesOf } from "./prices.ts";
+import { internalFailure, isFailure, failure, type Failure } from "./failures.ts";
 import type { EvaluationOutcome } from "./recording/contract.ts";
 import { openerIn, withRun, type OpenTape } from "./recording/run-value.ts";
-import { outputLimits } from "./request/output-limits.ts";
-import { announceRendering } from "./observing/rendered.ts";
-import type * as ObserveEvaluation from "./observing/observe-evaluation.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
-import { responseOf, type Answer } from "./response.ts";
-import type { Nesting, Run, Setup } from "./run.ts";
+import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
 import { promptOf, startRun } from "./start-run.ts";
-import { startStream } from "./streaming/stream.ts";
-import { hidingBoth, type Surroundings } from "./nested/inherit.ts";
-import { throttlePolicy } from "./request/policy.ts";
+import type { Surroundings } from "./nested/inherit.ts";
+import { missingParts } from "./completion.ts";
+import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
+import { refusedSetting } from "./evaluate-options.ts";
+import { partsOf } from "./budgets.ts";
+import { sectionsOf } from "./rendering.ts";
 
-/**
- * Every model adapter is this one line.
- * @example
- * ```ts
- * import type { ModelProvider } from "@proviso/core";
- * import { modelAdapter } from "@proviso/runtime";
- *
- * const echo: ModelProvider = {
- *   name: "echo",
- *   model: "echo-1",
- *   capabilities: { tools: false, nativeOutput: false },
- *   async generate({ messages }) {
- *     const text = messages.at(-1)?.text ?? "";
- *     return { message: { role: "assistant", text, toolCalls: [] }, finishReason: "stop" };
- *   },
- * };
- * const { output } = await modelAdapter(echo).evaluate("Hello.");
- * console.log(output); // Hello.
- * ```
- * @throws {DefinitionError} for what is no model, a throttle policy or a tool choice that cannot be, or an empty secret.
- */
-export function modelAdapter(provider: ModelProvider, options: AdapterOptions = {}): ProviderAdapter {
-  checkOptionNames("modelAdapter", options, adapterOptionNames);
-  checkDriver(provider, "modelAdapter needs a ModelProvider", modelProviderFields);
-  return makeAdapter(modelSetup(provider), (run) => runInnerLoop(provider, run), options);
-}
-
-function modelSetup(provider: ModelProvider): Made & { readonly provider: ModelProvider } {
-  const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
-  return { provider, takesTools: tools, nativeOutput, reportsCost, isModel: true };
-}
-
-/**
- * Makes an adapter of an agent, which runs its own loop and calls our tools through the runtime's executor.
- * Transactions, policies, limits and events work as they do with a model.
- * @example
- * ```ts
- * import { agentAdapter } from "@proviso/runtime";
- *
- * const agent = agentAdapter({
- *   name: "shouting",
- *   model: "shouting-1",
- *   async drive({ rendered }) {
- *     const text = rendered.user.toUpperCase();
- *     return { message: { role: "assistant", text, toolCalls: [] }, finishReason: "stop" };
- *   },
- * });
- * const { output } = await agent.evaluate("Hello.");
- * console.log(output); // HELLO.
- * ```
- * @throws {DefinitionError} for what is no driver, a throttle policy or a tool choice that cannot be, or an empty
- * secret.
- */
-export function agentAdapter(driver: AgentDriver, options: AdapterOptions = {}): ProviderAdapter {
-  checkOptionNames("agentAdapter", options, adapterOptionNames);
-  checkDriver(driver, "agentAdapter needs an AgentDriver", agentDriverFields);
-  const { reportsCost = false } = driver;
-  const setup = { provider: driver, takesTools: true, nativeOutput: false, reportsCost, isModel: false };
-  // What drives an agent is loaded with the first evaluation that asks one.
-  return makeAdapter(setup, async (run) => (await import("./agent.ts")).driveAgent(driver, run), options);
-}
-
-type Fields = Readonly<Record<string, "string" | "function" | "object">>;
-const modelProviderFields: Fields = { name: "string", model: "string", capabilities: "object", generate: "function" };
-const agentDriverFields: Fields = { name: "string", model: "string", drive: "function" };
-
-/** Checks a driver here, because a missing field would otherwise show only with the first request. */
-function checkDriver(given: unknown, needed: string, fields: Fields): void {
-  const values = (given ?? {}) as Readonly<Record<string, unknown>>;
-  const fits = ([name, type]: readonly [string, string]): boolean =>
-    type === "object" ? isRecord(values[name]) : typeof values[name] === type;
-  if (Object.entries(fields).every(fits)) return;
-  throw new DefinitionError(`${needed}: { ${Object.keys(fields).join(", ")} }, not ${describeValue(given)}.`);
-}
-
-type Made = Pick<Setup, "takesTools" | "nativeOutput" | "reportsCost" | "isModel"> & {
-  readonly provider: ModelProvider | (AgentDriver & Setup["provider"]);
-};
-
-function makeAdapter(
-  of: Made,
-  drive: Drive,
-  options: AdapterOptions,
-  { pace, chain }: { readonly pace?: Pace | undefined; readonly chain?: Chain | undefined } = {},
-): ProviderAdapter {
-  checkToolChoice(options.toolChoice);
-  checkPricing(options.pricing);
-  checkJournal(options.journal);
-  const { provider } = of;
-  const { name, model, maxOutputTokens, contextWindow } = provider;
-  const prices = chain?.prices ?? pricesOf({ pricing: options.pricing, model, provider: name });
-  const adapter: ProviderAdapter = Object.freeze({
-    name,
-    evaluate: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
-      evaluate(setup, prompt, given, {}),
-    stream: <Output>(prompt: Prompt<Output> | string, given: EvaluateOptions = {}) =>
-      startStream<Output>(given, (own, watch) => evaluate(setup, prompt, own, { watch })),
-  });
-  const setup: DrivenSetup = {
-    ...of,
-    adapter,
-    drive,
-    world: resolveEnvironment(options),
-    throttle: throttlePolicy(options.throttle),
-    toolChoice: options.toolChoice,
-    prices,
-    pace,
-    isChain: chain !== undefined,
-    beginAgain: chain?.beginAgain,
-    journal: options.journal,
-    outputLimits: outputLimits(),
-  };
-  rememberInternals(adapter, {
-    evaluate: (prompt, given, nesting) => evaluate(hidingBoth(setup, nesting), prompt, given, { nesting }),
-    atPace: (own) => makeAdapter(of, drive, options, { pace: own, chain }),
-    asked: askedOf(adapter, { ...setup, provider }, options, chain),
-    leads: (made) =>
-      makeAdapter(
-        { ...modelSetup(made.provider), isModel: made.drive === undefined },
-        made.drive ?? ((run) => runInnerLoop(made.providerFor(run), run)),
-        { ...options, pricing: undefined, ...made.environment, secrets: made.secrets },
-        { chain: made },
-      ),
-    facts: {
-      name,
-      model,
-      isModel: of.isModel,
-      nativeOutput: of.nativeOutput,
-      maxOutputTokens,
-      contextWindow,
-      files: provider.capabilities?.files,
-      clock: setup.world.clock,
-      prices,
-      reportsCost: of.reportsCost,
-    },
-  });
-  return adapter;
-}
-
-function evaluate<Output>(
+/** Evaluates a prompt with what an adapter brings to it. */
+export function evaluate<Output>(
   setup: DrivenSetup,
   given: Prompt<Output> | string,
   options: EvaluateOptions,
@@ -294,4 +145,125 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
   rememberHistory(error, run.prompt, run.conversation);
   run.log("error", errorFields(error), "prompt.error");
   return { error: withHiddenResponse(error) };
+}
+
+/** The final answer, parsed and complete, or why there is none. */
+async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure> {
+  if (!setup.takesTools && run.tools.size > 0) {
+    const message = `${setup.provider.name} takes no tools, but the prompt "${run.promptName}" has some.`;
+    return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
+  }
+  const refused = refusedSetting(setup.provider, run.settings);
+  if (refused !== undefined) return refused;
+  let repairs = 0;
+  let completions = 0;
+  for (;;) {
+    const response = await setup.drive(run);
+    if (isFailure(response)) return response;
+    const parsing = parseOutput(run.rendered.output, response);
+    const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
+    if (isFailure(parsed)) {
+      if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
+      run.conversation.say(repairRequest(parsed));
+      continue;
+    }
+    const { completion } = run.rendered;
+    const missing = completion && (await missingParts(run, completion, parsed.output, completions++));
+    if (isFailure(missing)) return missing;
+    if (missing === undefined) return { ...parsed, response };
+    run.conversation.say(missing);
+  }
+}
+
+/** What `evaluate` returns. */
+function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
+  const recorded = run.tape !== undefined && run.nesting === undefined ? { run: run.tape.facts() } : undefined;
+  const answered = response.route?.findLast(({ outcome }) => outcome === "answered");
+  const messages = run.conversation.messages();
+  run.context?.remember(messages);
+  // One spread, and in front: V8 makes an object with one behind other fields many times slower.
+  return Object.freeze({
+    ...(recorded === undefined ? besideText(run, response) : { ...besideText(run, response), ...recorded }),
+    promptName: run.promptName,
+    evaluationId: run.evaluationId,
+    provider: answered?.provider ?? setup.provider.name,
+    model: run.model,
+    text,
+    output,
+    toolResults: Object.freeze([...run.toolResults]),
+    usage: run.usage,
+    turns: run.turn,
+    messages,
+    finishReason: response.finishReason,
+    providerPayload: run.files === undefined ? response.payload : run.files.withoutBytes(response.payload),
+  });
+}
+
+type BesideText = Pick<PromptResponse<unknown>, "reasoning" | "sources" | "files" | "logprobs" | "serviceTier">;
+
+/** Returns what the answer has beside its text: only what there is. */
+function besideText({ reasoning, files: own }: Run, { sources, logprobs, serviceTier }: ModelResponse): BesideText {
+  const files = own?.made ?? [];
+  if ((reasoning ?? sources ?? logprobs ?? serviceTier ?? files[0]) === undefined) return nothing;
+  return {
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(sources === undefined ? {} : { sources }),
+    ...(files.length === 0 ? {} : { files: Object.freeze([...files]) }),
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+  };
+}
+
+const nothing: BesideText = Object.freeze({});
+
+type Limits = PromptRendered["limits"];
+
+/** Emits `prompt.rendered`. */
+function announceRendering(run: Run, { adapter, provider }: Setup): void {
+  run.announced = run.rendered;
+  run.announce("prompt.rendered", () => {
+    const { text, descriptor, tools, output, overrides } = run.rendered;
+    const params = run.files?.params(run.prompt.params) ?? run.prompt.params;
+    return {
+      type: "prompt.rendered",
+      promptName: run.promptName,
+      adapter: adapter.name,
+      model: provider.model,
+      text,
+      tools: tools.map(({ name }) => name),
+      params: (toJsonValue(params)?.value ?? {}) as Readonly<Record<string, unknown>>,
+      descriptor,
+      overrides,
+      sections: sectionsOf(run),
+      limits: limitsOf(run),
+      output: output === undefined ? "text" : "json",
+      earlierMessages: run.conversation.earlier,
+    };
+  });
+}
+
+function limitsOf({ limits, maxTurns }: Run): Limits {
+  const { deadline, budget } = limits;
+  const [narrowest] = partsOf(budget)
+    .filter((tracker) => Object.keys(tracker.budget).some((name) => name !== "deadline"))
+    .toSorted(byRoom);
+  const left = narrowest && budgetOf(narrowest);
+  return { ...(deadline && { deadline: deadline.expiresAt.getTime() }), ...(left && { budget: left }), maxTurns };
+}
+
+function budgetOf({ budget, consumed }: BudgetTracker): Limits["budget"] {
+  const { deadline: _, ...limits } = budget;
+  return { ...limits, consumed: { ...consumed } };
+}
+
+/** The one that leaves the fewest tokens first; among those that limit dollars alone, the one that leaves the fewest. */
+function byRoom(a: BudgetTracker, b: BudgetTracker): number {
+  const [left, other] = [a.remaining(), b.remaining()];
+  const tokens = tokensIn(left);
+  const others = tokensIn(other);
+  return tokens === others ? Math.sign(left.costUsd - other.costUsd) || 0 : Math.sign(tokens - others);
+}
+
+function tokensIn({ totalTokens, inputTokens, outputTokens }: ReturnType<BudgetTracker["remaining"]>): number {
+  return Math.min(totalTokens, inputTokens, outputTokens);
 }

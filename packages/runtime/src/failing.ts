@@ -9,8 +9,8 @@ import {
   type UnusableError,
 } from "@proviso/core";
 import { noUsage, type RestoreFault } from "@proviso/core/internal";
-import { rememberHistory, givenHistory, rememberGiven } from "./continued.ts";
-import { elapsedMs } from "./elapsed.ts";
+import { rememberHistory, givenHistory, rememberGiven } from "./conversation.ts";
+import { elapsedMs } from "./environment.ts";
 import { errorOf, failure, internalFailure, rememberFailure, type Failure } from "./failures.ts";
 import { logSafely } from "./logging.ts";
 import type { Run, Setup } from "./run.ts";

@@ -25,9 +25,7 @@ import {
   type SchemaIssue,
   type ThrottleKind,
 } from "@proviso/core";
-import type { BudgetAmounts, EvaluationPhase, RestoreFault } from "@proviso/core/internal";
-import { messageOf } from "@proviso/core/internal";
-import { isA } from "./is-a.ts";
+import { type BudgetAmounts, type EvaluationPhase, type RestoreFault, messageOf, isA } from "@proviso/core/internal";
 
 const brand: unique symbol = Symbol("failure");
 

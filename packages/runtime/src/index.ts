@@ -1,7 +1,7 @@
 export type { Environment } from "./environment.ts";
 export type { Logger, LogLevel } from "./logging.ts";
 export type { AgentDriver, AgentRun } from "./agent.ts";
-export { agentAdapter, modelAdapter } from "./evaluate.ts";
+export { agentAdapter, modelAdapter } from "./model-adapter.ts";
 export { evaluateAll } from "./evaluate-all.ts";
 export type { EvaluateAllOptions, EvaluateAllProgress, Evaluated, EvaluatedAll } from "./evaluate-all.ts";
 export { serverSentEvents } from "./streaming/server-sent-events.ts";

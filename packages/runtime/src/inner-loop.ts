@@ -1,18 +1,25 @@
-import type { ModelProvider, ModelRequest, ModelResponse, RenderedPrompt } from "@proviso/core";
-import type { ToolSpec } from "@proviso/core/provider";
-import { sentSchemaOf, wrappedSchema } from "@proviso/core/internal";
-import { elapsedMs } from "./elapsed.ts";
+import type {
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  RenderedPrompt,
+  AssistantMessage,
+  ProviderResponded,
+  ProviderToolUsed,
+  ProviderTool,
+} from "@proviso/core";
+import type { ToolSpec, ModelCapabilities } from "@proviso/core/provider";
+import { sentSchemaOf, wrappedSchema, messageOf } from "@proviso/core/internal";
+import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
-import { withGenerated } from "./content/files-of.ts";
-import { refresh } from "./disclosure/refresh.ts";
+import { withGenerated, renderedWithFiles } from "./content/files-of.ts";
 import type { Run } from "./run.ts";
-import { refusedProviderTool } from "./request/provider-tools.ts";
-import { announceAnswer } from "./responded.ts";
 import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
-import { withUniqueIds } from "./tools/unique-call-ids.ts";
+import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
 import { executeToolCalls } from "./tools/executor.ts";
-import { correctionOf, inputTokensOf } from "./usage.ts";
-import { wellFormedMessage } from "./well-formed.ts";
+import { correctionOf, inputTokensOf } from "./tokens.ts";
+import { checkUses } from "./tools/policies.ts";
+import { openedOf, renderWith, type Opened } from "./rendering.ts";
 
 /** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
 export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
@@ -112,4 +119,132 @@ export function answerFault(answer: ModelResponse): Failure | undefined {
   }
   const empty = message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined && !isFile;
   return empty ? providerFailure("invalid_response", "The model's answer is empty.", { payload }) : undefined;
+}
+
+type Measured = Pick<ProviderResponded, "usage" | "durationMs" | "queuedMs" | "files">;
+type Beside = Omit<
+  ProviderResponded,
+  | ("type" | "sessionId" | "evaluationId" | "parent" | "seq" | "at")
+  | ("turn" | "usage" | "finishReason" | "durationMs" | "model" | "text" | "toolCalls")
+>;
+
+/**
+ * Announces an answer: the calls that the provider ran, then the answer with what it says of itself. `message` is the
+ * answer as it goes into the history.
+ */
+export function announceAnswer(run: Run, response: ModelResponse, message: AssistantMessage, measured: Measured): void {
+  const { turn } = run;
+  const { finishReason, providerCalls } = response;
+  const { reasoning } = response.message;
+  run.model = response.model ?? run.model;
+  if (reasoning !== undefined) {
+    run.reasoning = run.reasoning === undefined ? reasoning : `${run.reasoning}\n\n${reasoning}`;
+  }
+  for (const call of providerCalls ?? []) {
+    const used: Omit<ProviderToolUsed, "sessionId" | "evaluationId" | "parent" | "seq" | "at"> = {
+      type: "provider.tool",
+      turn,
+      ...call,
+    };
+    run.publish(used);
+  }
+  run.announce("provider.responded", () => {
+    const { usage, durationMs } = measured;
+    const { model } = run;
+    const { text } = message;
+    const toolCalls = message.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+    // One spread, and in front: V8 makes an object with one behind other fields many times slower.
+    const beside = besideText(response, measured);
+    if (beside === nothing) {
+      // Fields that come later would stand in a second object.
+      return {
+        type: "provider.responded",
+        turn,
+        model,
+        text,
+        toolCalls,
+        usage,
+        finishReason,
+        durationMs,
+        evaluationId: "",
+        at: 0,
+        sessionId: "",
+        seq: 0,
+      };
+    }
+    return { ...beside, type: "provider.responded", turn, model, text, toolCalls, usage, finishReason, durationMs };
+  });
+}
+
+const nothing: Beside = Object.freeze({});
+
+/** Returns what an answer has beside its text and its costs: only what there is. */
+function besideText(response: ModelResponse, { queuedMs = 0, files }: Measured): Beside {
+  const { message, serviceTier, logprobs, sources, route } = response;
+  const { reasoning } = message;
+  const isPlain = (reasoning ?? sources ?? serviceTier ?? logprobs ?? route ?? files) === undefined && queuedMs === 0;
+  if (isPlain) return nothing;
+  return {
+    ...(queuedMs === 0 ? {} : { queuedMs }),
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(sources === undefined ? {} : { sources }),
+    ...(files === undefined ? {} : { files }),
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(route === undefined ? {} : { route }),
+  };
+}
+
+/** What may offer tools that the provider runs: a model, or an agent. */
+interface OffersTools {
+  readonly name: string;
+  readonly capabilities?: Pick<ModelCapabilities, "providerTools"> | undefined;
+}
+
+/** A provider tool that cannot be offered is refused before anything is sent. */
+export function refusedProviderTool(
+  { name, capabilities = {} }: OffersTools,
+  tools: readonly ProviderTool[],
+): Failure | undefined {
+  if (tools.length === 0) return undefined;
+  const { providerTools: offered = [] } = capabilities;
+  const refused = tools.find(({ id }) => !offered.some((pattern) => fits(pattern, id)));
+  if (refused === undefined) return undefined;
+  const has = offered.length === 0 ? "It runs no tools itself." : `It runs ${offered.join(", ")}.`;
+  const message = `${name} cannot offer the provider tool "${refused.name}" (${refused.id}). ${has}`;
+  return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
+}
+
+function fits(pattern: string, id: string): boolean {
+  return pattern.endsWith("*") ? id.startsWith(pattern.slice(0, -1)) : id === pattern;
+}
+
+/**
+ * Renders again when sections have opened since: the next request carries it, the conversation so far is kept. undefined
+ * where nothing has to be waited for.
+ */
+export function refresh(run: Run): Promise<Failure | undefined> | undefined {
+  // Sections do not open in an unusable session.
+  if (!run.core.isUsable()) return undefined;
+  const opened = openedOf(run.core, run.promptName);
+  return opened === run.opened ? undefined : renderAgain(run, opened);
+}
+
+async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefined> {
+  try {
+    const fresh = renderWith(run.prompt, run.renderInputs, opened);
+    const extended = await run.limits.race(run.resources.extend(fresh.resources), "render");
+    if (isFailure(extended)) return extended;
+    const rendered = await run.limits.race(renderedWithFiles(run, fresh), "render");
+    if (isFailure(rendered)) return rendered;
+    checkUses({ rendered, policies: run.policies, resources: run.resources });
+    run.opened = opened;
+    run.rendered = rendered;
+    run.tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
+    run.conversation.rerender(rendered);
+    run.knownCost = undefined;
+    return undefined;
+  } catch (cause) {
+    return failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
+  }
 }

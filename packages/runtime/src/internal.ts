@@ -19,6 +19,8 @@ export {
   withAddress,
 } from "./request/network-error.ts";
 export { shownAddress } from "./request/shown-address.ts";
+export { differences } from "./resources/differences.ts";
+export type { ComparedTrees } from "./resources/differences.ts";
 export { globMatcher } from "./resources/glob.ts";
 export { callOf, guardable, guardedBy } from "./resources/guard.ts";
 export {
@@ -42,8 +44,8 @@ export { coreOf, joinSlices } from "./session/session-core.ts";
 export type { SessionCore } from "./session/session-core.ts";
 export type { SessionMark } from "./session/concurrent-changes.ts";
 export { atEvaluationEnd } from "./tools/context.ts";
-export { charactersOf, tokensBeside, tokensOf } from "./usage.ts";
-export { tokensOfFile } from "./content/file-tokens.ts";
+export { charactersOf, tokensBeside, tokensOf } from "./tokens.ts";
+export { tokensOfFile } from "./tokens.ts";
 export { hashOf } from "./content/hash.ts";
 export { claimedType, mediaTypeOf } from "./content/media-type.ts";
 export { checkMaxBytes, sweepBounds } from "./content/sweep.ts";

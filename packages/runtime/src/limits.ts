@@ -3,11 +3,12 @@
 // 3. After the signal has fired, `check` fails: nothing begins any more.
 import type { Budget, BudgetTracker, Clock, Deadline, Usage } from "@proviso/core";
 import { setAlarm, type EvaluationPhase } from "@proviso/core/internal";
-import { onAbort } from "./abort.ts";
+import { onAbort, over } from "./abort.ts";
 import type { Wanted } from "./budget-room.ts";
 import { openBudgets, type Budgets, type Granted } from "./budgets.ts";
 import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
 import { ignoreRejection } from "./logging.ts";
+import type { World } from "./environment.ts";
 
 export interface Limits {
   readonly signal: AbortSignal;
@@ -27,8 +28,15 @@ export interface Limits {
   reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure>;
   /** Why the signal fired, as a failure of this phase; undefined while it has not. */
   stopped(phase: EvaluationPhase): LimitFailure | undefined;
-  /** The promise, or the failure as soon as the signal fires: what was begun is left behind. */
-  race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure>;
+  /**
+   * The promise, or the failure as soon as the signal fires: what was begun is left behind. `onStop` is called with the
+   * failure before anything goes on after it.
+   */
+  race<T>(
+    work: Promise<T>,
+    phase: EvaluationPhase,
+    onStop?: (failure: LimitFailure) => void,
+  ): Promise<T | LimitFailure>;
   close(): void;
 }
 
@@ -107,9 +115,17 @@ class OpenLimits implements Limits {
     return isPast(this.deadline) ? deadlineFailure(this.deadline, phase) : undefined;
   }
 
-  race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
+  race<T>(
+    work: Promise<T>,
+    phase: EvaluationPhase,
+    onStop?: (failure: LimitFailure) => void,
+  ): Promise<T | LimitFailure> {
     return new Promise((resolve, reject) => {
-      const stop = (): void => resolve({ ...(this.#firedBy as LimitFailure), phase });
+      const stop = (): void => {
+        const fired: LimitFailure = { ...(this.#firedBy as LimitFailure), phase };
+        onStop?.(fired);
+        resolve(fired);
+      };
       const settle = (otherwise: () => void): void => {
         this.#waiting.delete(stop);
         // What was stopped by the signal may settle first, in a way of its own.
@@ -165,4 +181,41 @@ export function remainingMs(deadline: Deadline): number {
 function earliest(a: Deadline | undefined, b: Deadline | undefined): Deadline | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a.expiresAt <= b.expiresAt ? a : b;
+}
+
+/**
+ * Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. What is nested
+ * has less of it: it is over before what is around it.
+ */
+export const graceMs = (depth: number): number => 60 / (depth + 1);
+
+/** Waits for the work, but not past the evaluation's end: then the work goes on behind. Never rejects. */
+export type WithinGrace = (work: Promise<unknown>, onError: (error: unknown) => void) => Promise<void>;
+
+/** Waits for work within the limits, then for so many milliseconds in all; what still goes on is in `behind`. */
+export function graceful({ clock }: World, limits: Limits, ms: number, behind: Set<Promise<unknown>>): WithinGrace {
+  let until: number | undefined;
+  /** Where the clock or its sleep fails, the grace is over. */
+  const restOfGrace = async (signal: AbortSignal): Promise<void> => {
+    try {
+      until ??= clock.now() + ms;
+      await clock.sleep(Math.max(0, until - clock.now()), signal);
+    } catch {}
+  };
+  return async (work, onError) => {
+    // What `onError` throws has to leave nothing rejected: it is a broken clock's, and the next event fails with that.
+    const settled = work.catch(onError).catch(() => {});
+    behind.add(settled);
+    void settled.then(() => behind.delete(settled));
+    if (!limits.signal.aborted) {
+      const done = await limits.race(
+        settled.then(() => "done" as const),
+        "tool",
+      );
+      if (done === "done") return;
+    }
+    const waiting = new AbortController();
+    await Promise.race([settled, restOfGrace(waiting.signal)]);
+    waiting.abort(over);
+  };
 }

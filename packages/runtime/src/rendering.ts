@@ -1,7 +1,15 @@
-import { DefinitionError, type Prompt, type PromptOverride, type RenderedPrompt, type Visibility } from "@proviso/core";
+import {
+  DefinitionError,
+  type Prompt,
+  type PromptOverride,
+  type RenderedPrompt,
+  type Visibility,
+  type RenderedSection,
+} from "@proviso/core";
 import { openedSections } from "@proviso/core/internal";
 import type { Fitting } from "./context/contract.ts";
 import type { SessionCore } from "./session/session-core.ts";
+import type { Showing } from "./emitting.ts";
 
 /** What a prompt is rendered with, beside its params. */
 export interface RenderInputs {
@@ -31,4 +39,18 @@ export function renderWith(prompt: Prompt, inputs: RenderInputs, opened: Opened)
   });
   if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
   return inputs.context === undefined ? rendered : inputs.context.withTools(rendered);
+}
+
+/** The parts of the text as events show it: offsets in a text without secrets are others. */
+export function sectionsOf({
+  rendered,
+  redaction,
+}: Pick<Showing, "redaction"> & { readonly rendered: RenderedPrompt }): readonly RenderedSection[] {
+  const { text } = rendered;
+  const shown = redaction.value(text);
+  if (shown === text) return rendered.sections();
+  const sections = rendered.sections(redaction.value);
+  if ((sections.at(-1)?.end ?? 0) === shown.length) return sections;
+  // A secret that lies across sections leaves no place where one of them ends.
+  return [];
 }

@@ -17,6 +17,7 @@ import type {
   ToolInvoked,
   ToolPolicy,
   Usage,
+  ModelResponse,
 } from "@proviso/core";
 import type { ModelCapabilities } from "@proviso/core/provider";
 import { addUsage, countUsage, noUsage, type RestoreFault } from "@proviso/core/internal";
@@ -26,19 +27,20 @@ import type { Fitting } from "./context/contract.ts";
 import type { Conversation } from "./conversation.ts";
 import { emitter, type Emitter, type Showing } from "./emitting.ts";
 import type { World } from "./environment.ts";
-import { graceful, graceMs, type WithinGrace } from "./grace.ts";
-import type { Limits } from "./limits.ts";
+import { graceful, graceMs, type WithinGrace, type Limits } from "./limits.ts";
 import type { Observing } from "./observing/contract.ts";
 import type { Opened, RenderInputs } from "./rendering.ts";
 import type { ResourceContext } from "./resources/asking.ts";
 import type { SessionCore } from "./session/session-core.ts";
-import type { Enclosing } from "./transactions/enclosing.ts";
+import type { Enclosing } from "./transactions/session-view.ts";
 import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
-import { settingsOf } from "./request/settings.ts";
-import type { OutputLimits } from "./request/output-limits.ts";
-import type { KnownCost } from "./usage.ts";
+import type { RunJournal } from "./recording/run-journal.ts";
+import type { OutputLimits } from "./budget-room.ts";
+import type { KnownCost } from "./tokens.ts";
+import type { Failure } from "./failures.ts";
+import { type Answer } from "./output/parse.ts";
 
 /** What an adapter brings to each of its evaluations. */
 export interface Setup {
@@ -186,7 +188,7 @@ const defaultMaxTurns = 64;
 /** The fields that `newRun` fills in; `startRun` decides all others. */
 type Own =
   | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
-  | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected" | "settings">
+  | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected">
   | keyof Pick<
       Run,
       | "ended"
@@ -214,7 +216,7 @@ export function newRun(
   options: EvaluateOptions,
   of: Omit<Run, Own>,
 ): Run {
-  const { policies = nothing, maxTurns = defaultMaxTurns, maxRepairs = 0, expect, settings } = options;
+  const { policies = nothing, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
   const behind = new Set<Promise<unknown>>();
   const { emit, publish, announce } = emitter(of, () => run);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
@@ -229,7 +231,6 @@ export function newRun(
     maxTurns,
     maxRepairs,
     expected: expect,
-    settings: settingsOf(settings, of.promptName),
     model: provider.model,
     turn: 0,
     ended: false,
@@ -277,4 +278,19 @@ function costOf({ prices, world: { clock } }: Run, usage: Usage): number | undef
   const current = prices.current();
   const costUsd = current?.known === true ? current.priceOf(usage, clock.now()) : NaN;
   return Number.isFinite(costUsd) ? costUsd : undefined;
+}
+
+/** Asks until there is a final answer. */
+export type Drive = (run: Run) => Promise<ModelResponse | Failure>;
+
+/** Asks for the answer, and again from the beginning where that fails and another adapter is left. */
+export type BeginAgain = (run: Run, once: () => Promise<Answer | Failure>) => Promise<Answer | Failure>;
+
+/** What an adapter brings to each of its evaluations, with the way in which it asks. */
+export interface DrivenSetup extends Setup {
+  readonly drive: Drive;
+  /** undefined: an evaluation that failed has failed. */
+  readonly beginAgain: BeginAgain | undefined;
+  /** Keeps its evaluations that are given no run; undefined: nothing does. */
+  readonly journal: RunJournal | undefined;
 }

@@ -9,10 +9,10 @@ import {
 import { isThenable, openedSections, textPrompt } from "@proviso/core/internal";
 import { holdsFiles, openFiles } from "./content/files-of.ts";
 import type { RunFitting } from "./context/fitting.ts";
-import { conversationOf } from "./continued.ts";
+import { conversationOf } from "./conversation.ts";
 import type { World } from "./environment.ts";
 import { showingOf } from "./emitting.ts";
-import { checkEvaluateOptions, checkPrompt } from "./evaluate-options.ts";
+import { checkEvaluateOptions, checkPrompt, settingsOf } from "./evaluate-options.ts";
 import { beginFailure, failure, isFailure, optionFault, readOption, type Failure } from "./failures.ts";
 import { openLimits, type Limits } from "./limits.ts";
 import { openedOf, renderWith, type Opened, type RenderInputs } from "./rendering.ts";
@@ -22,7 +22,7 @@ import { paceOf } from "./request/paced.ts";
 import { coreOf, type SessionCore } from "./session/session-core.ts";
 import { createSession } from "./session/session.ts";
 import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./nested/inherit.ts";
-import { checkUses } from "./tools/uses.ts";
+import { checkUses } from "./tools/policies.ts";
 
 /** The tag of prompt overrides that an evaluation uses by default. */
 const defaultTag = "latest";
@@ -127,6 +127,7 @@ async function buildRun(
     context,
     tools,
     startedAt,
+    settings: settingsOf(options.settings, promptName),
     nesting,
     depth,
     maxDepth,

@@ -4,6 +4,9 @@
 // A tokenizer cuts a text into pieces first (a word with the blank before it, digits, a run of punctuation, a run of
 // blanks), then each piece into tokens. The pieces are counted as o200k_base cuts them; how many tokens a piece of so
 // many units has was measured on texts of several languages and kinds (`pnpm bench tokens` prints how near it comes).
+import type { AssistantMessage, JsonSchema, Message, ModelRequest, FileLike, FileRef } from "@proviso/core";
+import type { ToolSpec } from "@proviso/core/provider";
+import { isPlatformFile, keptBytes } from "@proviso/core/internal";
 
 /** What a unit belongs to; a piece has the kind of its units, a word that of its letters. */
 const none = 0;
@@ -133,4 +136,144 @@ function kindOf(unit: number): number {
   if (unit >= 0x2e80 && unit < 0xa000) return ideograph;
   if ((unit >= 0xac00 && unit < 0xd7b0) || (unit >= 0xf900 && unit < 0xfb00) || unit >= 0xff00) return ideograph;
   return lowerCase;
+}
+
+/** UTF-16 units of what a model reads of a message. */
+export function charactersOf(message: Message): number {
+  if (message.role !== "assistant") return message.text.length;
+  let characters = message.text.length;
+  for (const call of message.toolCalls) characters += call.name.length + textOf(call.arguments).length;
+  return characters;
+}
+
+/** A provider may have left the arguments out, or handed on what it parsed. */
+function textOf(given: unknown): string {
+  return typeof given === "string" ? given : "";
+}
+
+/** Tokens of what a model reads of a message, with what is around it: its role, its ids. An estimate. */
+export function tokensOf(message: Message, bound?: FileBound): number {
+  const { text } = message;
+  return (
+    tokensAroundMessage +
+    fileTokensIn(message, bound) +
+    (message.role === "assistant" ? answerTokensOf(message) : estimatedTokens(text))
+  );
+}
+
+/** Tokens that a model has answered with: its text and its calls. An estimate. */
+export function answerTokensOf({ text, toolCalls }: Pick<AssistantMessage, "text" | "toolCalls">): number {
+  return toolCalls.reduce(
+    (sum, { name, arguments: given }) =>
+      sum + tokensAroundCall + estimatedTokens(name) + estimatedTokens(textOf(given)),
+    estimatedTokens(text),
+  );
+}
+
+/** Services count 3 to 12 around a message, and as many around all of them. */
+const tokensAroundMessage = 8;
+const tokensAroundCall = 8;
+const tokensAroundRequest = 12;
+
+/** What a provider reported for a request and its answer: so many messages, answer included, and their tokens. */
+export interface KnownCost {
+  readonly messages: number;
+  readonly tokens: number;
+}
+
+/**
+ * The input of a request: what the turn before was reported to have cost counts for the messages up to its answer, the
+ * rest is an estimate. `correction`: how many times the estimate of an earlier turn's input were really counted.
+ */
+export function inputTokensOf(
+  request: Pick<ModelRequest, "tools" | "output">,
+  conversation: { tokensFrom(index: number): number },
+  { known, correction = 1 }: { readonly known?: KnownCost | undefined; readonly correction?: number | undefined } = {},
+): number {
+  if (known !== undefined) return known.tokens + Math.ceil(conversation.tokensFrom(known.messages) * correction);
+  return Math.ceil((conversation.tokensFrom(0) + tokensBeside(request)) * correction);
+}
+
+/** Estimates the tokens of what goes beside the messages: the tools, the output's schema, and what is around them. */
+export function tokensBeside({ tools, output }: Pick<ModelRequest, "tools" | "output">): number {
+  const ofTools = tools.reduce((sum, tool) => sum + toolTokens(tool), tokensAroundRequest);
+  return output === undefined ? ofTools : ofTools + schemaTokens(output.schema);
+}
+
+/** Returns by how much an estimate was wrong, within reason: a count that is far off counts something else. */
+export function correctionOf(reportedTokens: number, estimate: number): number {
+  return Math.min(3, Math.max(0.5, reportedTokens / Math.max(1, estimate)));
+}
+
+function toolTokens({ name, description, inputSchema }: ToolSpec): number {
+  return tokensAroundCall + estimatedTokens(name) + estimatedTokens(description) + schemaTokens(inputSchema);
+}
+
+const tokensOfSchemas = new WeakMap<JsonSchema, number>();
+
+/** A schema is written and counted once. */
+function schemaTokens(schema: JsonSchema): number {
+  let tokens = tokensOfSchemas.get(schema);
+  if (tokens === undefined) {
+    tokens = estimatedTokens(JSON.stringify(schema));
+    tokensOfSchemas.set(schema, tokens);
+  }
+  return tokens;
+}
+
+const leastOfImage = 1_120;
+const ofUnknownImage = 15_000;
+const ofPage = 3_000;
+const mostPages = 100;
+const ofSecond = 50;
+/** A second of sound has at least so many bytes. */
+const bytesOfSecond = 1_000;
+
+/** An adapter's own bound of a file's tokens; undefined where it has none. */
+export type FileBound = (file: FileRef) => number | undefined;
+
+/** Tokens of a message's files: an upper bound, by the adapter, or by the table of `specs/files.md`. */
+export function fileTokensIn({ files }: Message, bound?: FileBound): number {
+  if (files === undefined) return 0;
+  return files.reduce((sum, { file }) => sum + tokensOfFile(file, bound), 0);
+}
+
+/** Tokens of one file: an upper bound. The header of the platform's `File` has not been read yet. */
+export function tokensOfFile(given: FileLike, bound?: FileBound): number {
+  const file = isPlatformFile(given) ? unread(given) : given;
+  const own = bound?.(file);
+  return own !== undefined && own >= 0 && Number.isFinite(own) ? Math.ceil(own) : byTable(file);
+}
+
+function unread({ name, type, size }: File): FileRef {
+  return { kind: "stored", name, mediaType: type.toLowerCase(), hash: "", bytes: size };
+}
+
+function byTable(file: FileRef): number {
+  const [kind] = file.mediaType.split("/");
+  if (kind === "image") return imageTokens(file);
+  if (file.mediaType === "application/pdf") return ofPage * (pagesOf(file) ?? mostPages);
+  if (file.kind !== "stored") return ofUnknownImage;
+  if (kind === "audio" || kind === "video") return Math.ceil((file.bytes / bytesOfSecond) * ofSecond);
+  return file.bytes;
+}
+
+function imageTokens(file: FileRef): number {
+  if (file.kind !== "stored" || file.width === undefined || file.height === undefined) return ofUnknownImage;
+  return Math.max(leastOfImage, Math.ceil(1.2 * Math.ceil(file.width / 32) * Math.ceil(file.height / 32)));
+}
+
+const pages = new WeakMap<FileRef, number>();
+
+/** The pages that a PDF names; undefined where its objects are compressed or its bytes are not here. */
+function pagesOf(file: FileRef): number | undefined {
+  const bytes = file.kind === "stored" ? keptBytes(file) : undefined;
+  if (bytes === undefined) return undefined;
+  let count = pages.get(file);
+  if (count === undefined) {
+    const text = new TextDecoder("latin1").decode(bytes);
+    count = text.includes("/ObjStm") ? 0 : (text.match(/\/Type\s*\/Page(?![A-Za-z])/g)?.length ?? 0);
+    pages.set(file, count);
+  }
+  return count === 0 ? undefined : count;
 }

@@ -1,5 +1,5 @@
 // Half of a surrogate pair is no character: JSON writes it as an escape that services refuse, or change in their own way.
-import type { Message } from "@proviso/core";
+import type { Message, AssistantMessage, ToolCall } from "@proviso/core";
 
 /** A message as it may go to a wire: U+FFFD in place of each half surrogate pair. The same object where there is none. */
 export function wellFormedMessage<M extends Message>(message: M): M {
@@ -39,3 +39,29 @@ function wellFormed(value: unknown, depth = 0): unknown {
 
 /** Levels of a provider's own items: deeper than a body may be. */
 const deepest = 300;
+
+/**
+ * Returns the message with a unique id for every call: missing and malformed ids are made up, repeated ones changed.
+ */
+export function withUniqueIds(message: AssistantMessage, newId: () => string): AssistantMessage {
+  const seen = new Set<string>();
+  const toolCalls = message.toolCalls.map((call): ToolCall => {
+    const id = isId(call.id) && !seen.has(call.id) ? call.id : madeUp(seen, newId);
+    seen.add(id);
+    return id === call.id ? call : { ...call, id };
+  });
+  if (toolCalls.every((call, index) => call === message.toolCalls[index])) return message;
+  // The provider's own items still carry the old ids.
+  const { text, reasoning } = message;
+  return { role: "assistant", text, toolCalls, ...(reasoning === undefined ? undefined : { reasoning }) };
+}
+
+/** Whether an id can be sent: the wire would make one id of two that differ in halves of surrogate pairs alone. */
+function isId(id: unknown): id is string {
+  return typeof id === "string" && id !== "" && id.isWellFormed();
+}
+
+function madeUp(seen: ReadonlySet<string>, newId: () => string): string {
+  const id = `call_${newId()}`;
+  return seen.has(id) ? `${id}_${seen.size}` : id;
+}

@@ -11,7 +11,7 @@ export function anthropicAnswer(request: SimulatedRequest, given: AnswerStep, ma
   const { ids, cache, now, asStream } = making;
   const { body } = request;
   const { step: stopped, stop } = stoppedAt(forced(request, given), body["stop_sequences"]);
-  const { step, calls } = withinLimit(request, stopped, answerCalls(stopped, ids, "toolu"));
+  const { step, calls } = withinLimit(request, stopped, answerCalls(stopped, request, ids, "toolu"));
   const prompt = cache.marked(request.model, anthropicBlocks(body), now);
   const thinking = Math.ceil((step.reasoning ?? "").length / 4);
   const characters = calls.reduce(

@@ -11,7 +11,7 @@ export function geminiAnswer(request: SimulatedRequest, given: AnswerStep, { ids
   const { body, model } = request;
   const config = isObject(body["generationConfig"]) ? body["generationConfig"] : {};
   const { step: stopped } = stoppedAt(forced(request, given), config["stopSequences"]);
-  const { step, calls } = withinLimit(request, stopped, answerCalls(stopped, ids, "call"));
+  const { step, calls } = withinLimit(request, stopped, answerCalls(stopped, request, ids, "call"));
   const prompt = cache.implicit(model, geminiBlocks(body), now);
   const input = prompt.plain + prompt.read;
   const thoughts = Math.ceil((step.reasoning ?? "").length / 4);

@@ -34,16 +34,30 @@ function countTokens(request: SimulatedRequest, step: AnswerStep, calls: readonl
   };
 }
 
-export function answerCalls(step: AnswerStep, ids: Ids, prefix = "call"): readonly SimulatedCall[] {
-  return (step.toolCalls ?? []).map(({ name, id, arguments: given = {} }) => ({
-    id: id ?? ids.next(prefix),
+/** Returns the calls of an answer. Their ids are none of the conversation's, which may have begun with another simulator. */
+export function answerCalls(
+  step: AnswerStep,
+  request: SimulatedRequest,
+  ids: Ids,
+  prefix = "call",
+): readonly SimulatedCall[] {
+  if (step.toolCalls === undefined) return [];
+  const taken = new Set(request.messages.flatMap(({ toolCalls }) => toolCalls.map(({ id }) => id)));
+  const free = (): string => {
+    for (;;) {
+      const id = ids.next(prefix);
+      if (!taken.has(id)) return id;
+    }
+  };
+  return step.toolCalls.map(({ name, id, arguments: given = {} }) => ({
+    id: id ?? free(),
     name,
     arguments: typeof given === "string" ? given : JSON.stringify(given),
   }));
 }
 
 export function responsesAnswer(request: SimulatedRequest, given: AnswerStep, ids: Ids, createdAt: number): JsonObject {
-  const { step, calls } = withinLimit(request, given, answerCalls(given, ids));
+  const { step, calls } = withinLimit(request, given, answerCalls(given, request, ids));
   const { input, output, reasoning } = countTokens(request, step, calls);
   const unfinished = { length: "max_output_tokens", content_filter: "content_filter" } as const;
   const reason =
@@ -135,7 +149,7 @@ function responsesItems(
 }
 
 export function chatAnswer(request: SimulatedRequest, given: AnswerStep, ids: Ids, createdAt: number): JsonObject {
-  const { step, calls } = withinLimit(request, given, answerCalls(given, ids));
+  const { step, calls } = withinLimit(request, given, answerCalls(given, request, ids));
   const { input, output, reasoning } = countTokens(request, step, calls);
   const text = answerText(step);
   const message = {

@@ -232,3 +232,26 @@ test("SIM-11 an answer waits for its latency, and close ends the wait", async ()
   expect(await asked).toBe("cut");
   await simulator.close();
 });
+
+test("SIM-27 a conversation that began with another simulator goes on: no call has the id of another", async () => {
+  const step = { toolCalls: [{ name: "f" }, { name: "f" }] };
+  const messages: object[] = [{ role: "user", content: "a" }];
+  const input: object[] = [{ role: "user", content: "a" }];
+  const ids: unknown[] = [];
+  for (let round = 0; round < 3; round++) {
+    // Each is new, and would begin to count anew.
+    await using simulator = await startSimulator({ steps: [step, step] });
+    const asked = await chat(simulator, { messages });
+    expect(asked).toMatchObject({ status: 200 });
+    const [{ message }] = asked.body["choices"] as [{ message: { tool_calls: { id: string }[] } }];
+    messages.push({ role: "assistant", tool_calls: message.tool_calls });
+    messages.push(...message.tool_calls.map(({ id }) => ({ role: "tool", tool_call_id: id, content: "b" })));
+    ids.push(...message.tool_calls.map(({ id }) => id));
+    const answered = await responses(simulator, { input });
+    expect(answered.status).toBe(200);
+    for (const item of answered.body["output"] as { call_id: string }[]) {
+      input.push(item, { type: "function_call_output", call_id: item.call_id, output: "b" });
+    }
+  }
+  expect(new Set(ids).size).toBe(6);
+});

@@ -2,12 +2,12 @@
 
 const key = "proviso.viewer.token";
 
-/** Takes the token from the address, and out of it. */
+/** Takes the token from the address, and out of it. What stands behind it, `&/run/<id>` say, is the view to begin with. */
 export function takeToken(): void {
-  const found = /^#t=([\w-]+)$/.exec(location.hash);
-  if (found?.[1] === undefined) return;
-  sessionStorage.setItem(key, found[1]);
-  history.replaceState(null, "", "#/");
+  const [, token, view = "/"] = /^#t=([\w-]+)(?:&(\/.*))?$/.exec(location.hash) ?? [];
+  if (token === undefined) return;
+  sessionStorage.setItem(key, token);
+  history.replaceState(null, "", `#${view}`);
 }
 
 class ApiError extends Error {

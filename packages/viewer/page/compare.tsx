@@ -102,14 +102,17 @@ function Cell(props: {
 }) {
   const { row, other, isFirst } = props;
   if (row === undefined) return <div class="cell none" role="cell" />;
-  const mark = isFirst ? "▶ " : "";
-  const word = row.status === "done" ? "" : ` ${row.status === "not-run" ? "not run" : row.status}`;
+  const { kind, status, title } = row;
+  const isCode = kind === "call" || kind === "app";
   return (
-    <div class={isFirst ? "cell first" : "cell"} role="cell" title={oneLine(row.title)}>
-      {mark}
-      <small>{row.kind === "turn" ? `turn ${row.turn}` : row.kind}</small>{" "}
-      <span class={row.status === "undone" ? "undone-text" : ""}>{oneLine(row.title)}</span>
-      <b>{word}</b> {other === undefined && <small>only here</small>}
+    <div class={`cell ${status}${isFirst ? " first" : ""}`} role="cell" title={oneLine(title)}>
+      <small class="kind">
+        {isFirst && "▶ "}
+        {kind === "turn" ? `turn ${row.turn}` : kind}
+      </small>
+      <span class={`step${isCode ? " code" : ""}${status === "undone" ? " undone-text" : ""}`}>{oneLine(title)}</span>
+      {status !== "done" && <span class="word">{status === "not-run" ? "not run" : status}</span>}
+      {other === undefined && <small>only here</small>}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 // Every view has an address behind "#".
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { pathOf } from "./api.ts";
+import { pathOf, takeToken } from "./api.ts";
 
 export interface Route {
   readonly view: "runs" | "run" | "compare" | "eval";
@@ -50,7 +50,10 @@ export function go(href: string, isReplacing = false): void {
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => parseRoute(location.hash));
   useEffect(() => {
-    const changed = (): void => setRoute(parseRoute(location.hash));
+    const changed = (): void => {
+      takeToken();
+      setRoute(parseRoute(location.hash));
+    };
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);

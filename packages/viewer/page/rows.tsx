@@ -25,7 +25,7 @@ export function Rows(props: {
   const { rows, selected, isFollowing, span, onSelect, onLetGo } = props;
   const element = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
-  const index = rows.findIndex(({ place }) => place === selected);
+  const index = indexOf(rows, selected);
   useEffect(() => {
     const box = element.current;
     if (box === null) return;
@@ -46,6 +46,7 @@ export function Rows(props: {
   }, [isFollowing, rows.length]);
   const first = Math.max(0, Math.floor(view.top / height) - spare);
   const last = Math.min(rows.length, Math.ceil((view.top + view.height) / height) + spare);
+  const most = Math.ceil(view.height / height) + 2 * spare + 1;
   return (
     <div
       class="rows"
@@ -61,7 +62,7 @@ export function Rows(props: {
         {rows.slice(first, last).map(({ place, row }, n) => (
           <Line
             // Elements are used again: a scroll makes none.
-            key={(first + n) % 128}
+            key={(first + n) % most}
             place={place}
             row={row}
             top={(first + n) * height}
@@ -127,4 +128,17 @@ function Line(props: {
       </span>
     </div>
   );
+}
+
+/** The index of the row at a place; -1: it is not shown. Places rise. */
+function indexOf(rows: readonly Placed[], wanted: number): number {
+  let [low, high] = [0, rows.length - 1];
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const { place } = rows[middle] as Placed;
+    if (place === wanted) return middle;
+    if (place < wanted) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
 }

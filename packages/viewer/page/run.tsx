@@ -74,7 +74,7 @@ export function Run({ id, query }: { readonly id: string; readonly query: URLSea
   }, [id, isLoaded]);
 
   const tab: Tab = tabs.find((name) => name.toLowerCase() === query.get("tab")) ?? "Transcript";
-  const wanted = Number(query.get("row") ?? "1") - 1;
+  const wanted = (Number(query.get("row")) || 1) - 1;
   const selected = Math.max(0, Math.min(isFollowing ? rows.length - 1 : wanted, rows.length - 1));
   const row = rows[selected];
   const only = query.get("only") ?? "";
@@ -252,15 +252,28 @@ function shownRows(rows: readonly RunRow[], only: string, text: string, tool: st
   const wanted = text.toLowerCase();
   const placed: Placed[] = [];
   for (const [place, row] of rows.entries()) {
-    const { kind, status, title, callId = "" } = row;
+    const { kind, status } = row;
     if (only === "failed" && status !== "failed") continue;
     if (only === "undone" && status !== "undone") continue;
     if (only === "waits" && kind !== "wait") continue;
     if (tool !== "" && (kind !== "call" || toolOf(row) !== tool)) continue;
-    if (wanted !== "" && !`${kind} ${status} ${title} ${callId}`.toLowerCase().includes(wanted)) continue;
+    if (wanted !== "" && !searched(row).includes(wanted)) continue;
     placed.push({ place, row });
   }
   return placed;
+}
+
+/** What of a row is searched: made once, for a search is typed letter by letter. */
+const searchedTexts = new WeakMap<RunRow, string>();
+
+function searched(row: RunRow): string {
+  let text = searchedTexts.get(row);
+  if (text === undefined) {
+    const { kind, status, title, callId = "" } = row;
+    text = `${kind} ${status} ${title} ${callId}`.toLowerCase();
+    searchedTexts.set(row, text);
+  }
+  return text;
 }
 
 function toolOf({ title }: RunRow): string {

@@ -1,18 +1,16 @@
 // The page in a real Chromium. Skipped, and listed as such, where none is installed; CHROMIUM names one.
 import type { FrameworkEvent, RunReader, RunRecord, RunSummary } from "@proviso/core";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { findChromium, startChromium, type Browser, type Page } from "../../../scripts/chromium.ts";
 import { buildPage } from "../../../scripts/page.ts";
+import { hostileEvals, hostileReader } from "./hostile-reader.ts";
 import { hostile, opened, record, viewed } from "./viewer-support.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-const named = process.env["CHROMIUM"];
-const executable = [named, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(
-  (path) => path !== undefined && path !== "" && existsSync(path),
-);
+const executable = findChromium();
 
 beforeAll(() => buildPage());
 
@@ -36,7 +34,7 @@ interface Shown {
 describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser", () => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: executable!, args: ["--no-sandbox"] });
+    browser = await startChromium(executable!);
   });
   afterAll(() => browser.close());
 
@@ -69,6 +67,16 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     await poll(() => other.page.locator("[role=alert]").textContent()).toContain("Open the whole address");
   });
 
+  it("VIEW-1 VIEW-12 an address with the token opens the run that stands behind it, in a tab that is open too", async () => {
+    const { viewer } = await viewed();
+    const { page } = await shown(`${viewer.url}&/run/first?row=7`);
+    await page.waitForSelector(".row");
+    expect(page.url()).toBe(`http://127.0.0.1:${viewer.port}/#/run/first?row=7`);
+    await page.goto(`${viewer.url}&/run/third`);
+    await poll(() => page.url()).toBe(`http://127.0.0.1:${viewer.port}/#/run/third`);
+    await page.waitForSelector(".row");
+  });
+
   it("VIEW-4 texts of a run are text in every view: nothing runs, nothing is loaded, nothing is hidden or turned", async () => {
     const { viewer, journal } = await viewed();
     await record(journal, `odd ${hostile.replaceAll(/\p{Cc}/gu, "")}`, { text: `${hostile} {{file}}` });
@@ -90,6 +98,28 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     await poll(() => detail(page).innerText()).toContain("<script>document.title='taken'</script> \\u{202e}");
     await at(page, "#/compare?a=first&b=third");
     await page.waitForSelector(".first");
+    for (const url of requests)
+      expect(url.startsWith(`http://127.0.0.1:${viewer.port}/`) || url === "data:,").toBe(true);
+    expect(faults).toEqual([]);
+  });
+
+  it("VIEW-4 VIEW-11 whatever a reader returns is text, in every field: names, ids, errors, params, rows of evals", async () => {
+    const { reader } = await viewed();
+    const viewer = await opened(hostileReader(reader), { evals: hostileEvals() });
+    const { page, faults, requests } = await shown(viewer.url);
+    await page.waitForSelector("tbody tr");
+    const views = ["#/", "#/compare?a=first&b=third", "#/eval/hostile"];
+    for (const tab of ["transcript", "prompt", "state", "raw", "tokens"]) {
+      for (const row of [1, 3, 5, 7, 12, 14]) views.push(`#/run/first?tab=${tab}&row=${row}`);
+    }
+    for (const view of views) {
+      await at(page, view);
+      await poll(() => page.locator("#app").innerText()).toContain("\\u{202e}");
+      await page.waitForTimeout(100);
+      const odd = await page.evaluate("inPage.oddThings()");
+      expect(odd, view).toEqual({ elements: 0, hidden: false, isTaken: false });
+      expect(await page.locator("[role=alert]").count(), view).toBe(0);
+    }
     for (const url of requests)
       expect(url.startsWith(`http://127.0.0.1:${viewer.port}/`) || url === "data:,").toBe(true);
     expect(faults).toEqual([]);

@@ -65,12 +65,14 @@ const stateOf: Readonly<Record<AttemptEnd["kind"], RunState>> = {
 export async function attemptRun(
   kind: RunKind<never, unknown>,
   run: QueuedRun,
-  { journal, signal, wasLost = false, report }: AttemptSurroundings,
+  surroundings: AttemptSurroundings,
 ): Promise<AttemptEnd> {
+  const { journal, signal, wasLost = false, report } = surroundings;
   let count: ProgressCount | undefined;
   let end: AttemptEnd;
+  let known: RunSummary | undefined;
   try {
-    const known = await journal.describe(run.id);
+    known = await journal.describe(run.id);
     const { session = await sessionOf(run.id, known, journal), ...options } = kind.options?.(jobOf(run)) ?? {};
     if (report !== undefined) count = new ProgressCount(run.id, known, session, report);
     const prompt = (kind.prompt as PromptTemplate<unknown, unknown>).bind(run.params);
@@ -83,6 +85,9 @@ export async function attemptRun(
     });
     end = { kind: "executed", response };
   } catch (error) {
+    if (known === undefined && (await wasBegunMeanwhile(error, run.id, journal))) {
+      return attemptRun(kind, run, surroundings);
+    }
     end = await endOf(error, run.id, journal, signal);
   }
   count?.end(stateOf[end.kind]);
@@ -94,6 +99,12 @@ async function sessionOf(id: string, known: RunSummary | undefined, journal: Jou
   if (known === undefined) return createSession();
   const { session } = await recordedBeginning(journal.replay(id));
   return createSession({ id: session.id });
+}
+
+/** Whether another worker began the run after this one had looked: the new session that it was given is not the run's. */
+async function wasBegunMeanwhile(error: unknown, id: string, journal: Journal): Promise<boolean> {
+  if (!isEvaluationFailure(error) || error.code !== "option" || error.option !== "session") return false;
+  return (await journal.describe(id).catch(() => undefined)) !== undefined;
 }
 
 /** The run as it was handed in, for the options of its kind. */

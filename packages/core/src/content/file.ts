@@ -1,6 +1,6 @@
 // An image, document, recording or film as messages, events and session JSON hold it: a reference, never bytes.
 import { DefinitionError } from "../errors.ts";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../values.ts";
 import { checkOptionNames } from "../option-names.ts";
 
 /** What is known of a file, wherever its bytes are. */

@@ -1,6 +1,5 @@
-import { describeValue } from "../describe-value.ts";
+import { describeValue, isRecord } from "../values.ts";
 import { DefinitionError } from "../errors.ts";
-import { isRecord } from "../is-record.ts";
 import { resolveRef, type JsonSchema } from "../json-schema.ts";
 import { looseJsonSchemaOf, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";

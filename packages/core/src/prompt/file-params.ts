@@ -1,5 +1,5 @@
 import { DefinitionError } from "../errors.ts";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../values.ts";
 import { looseJsonSchemaOf, type Schema } from "../schema.ts";
 import { isFileLike } from "../content/file.ts";
 import type { CompiledSection } from "./compile.ts";

@@ -1,7 +1,6 @@
 import { DefinitionError } from "../errors.ts";
-import { isRecord } from "../is-record.ts";
-import { sentSchemaOf } from "../sent-schema.ts";
-import { containerOf, type JsonSchema, type Schema } from "../schema.ts";
+import { isRecord } from "../values.ts";
+import { sentSchemaOf, containerOf, type JsonSchema, type Schema } from "../schema.ts";
 
 /** What the answer has to be. */
 export interface OutputSpec<Output> {

@@ -1,5 +1,4 @@
-import { atOnce } from "../thenable.ts";
-import { messageOf } from "../message-of.ts";
+import { atOnce, messageOf } from "../values.ts";
 import { MarkedEnds, markedSections, type CacheMarks } from "./cache-marks.ts";
 import { PlacedParams, type RenderedFiles } from "./placed-params.ts";
 import { RenderFault } from "./render-fault.ts";

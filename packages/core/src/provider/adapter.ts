@@ -1,6 +1,6 @@
 import type { FileRef } from "../content/file.ts";
 import type { Budget, BudgetTracker } from "../limits/budget.ts";
-import type { Deadline } from "../limits/deadline.ts";
+import type { Deadline } from "../limits/clock.ts";
 import type { Usage } from "../limits/usage.ts";
 import type { OverridesStore } from "../prompt/overrides.ts";
 import type { Prompt } from "../prompt/template.ts";

@@ -1,6 +1,6 @@
 import { fileFault, type FileRef, type PlacedFile, type StoredFile } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../values.ts";
 import { whyNoJson } from "../json.ts";
 
 /** A call that the model asks for. */

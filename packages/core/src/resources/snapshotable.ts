@@ -5,8 +5,12 @@ export interface Snapshotable<S = unknown> {
   /**
    * Captures the current state. Unless `savepoint` is true this also begins a crash-safe transaction: a durable resource
    * must return to this state at its next start if the process dies before `release`. A savepoint is only ever restored.
+   * Where `observed` is true, `changesSince` may be asked of it.
    */
-  snapshot(options?: { readonly savepoint?: boolean | undefined }): S | PromiseLike<S>;
+  snapshot(options?: {
+    readonly savepoint?: boolean | undefined;
+    readonly observed?: boolean | undefined;
+  }): S | PromiseLike<S>;
   /**
    * Restores `snapshot`. It may be called repeatedly until `release`, also with a snapshot newer than the one restored
    * last, and is called a second time where the first call failed.
@@ -18,10 +22,11 @@ export interface Snapshotable<S = unknown> {
    */
   release?(snapshot: S): void | PromiseLike<void>;
   /**
-   * Says what has changed since the snapshot was taken, at once: at most 1,000 changes, where there are more with a last
-   * one of path `…`. Left out: the resource does not know.
+   * Says what has changed since the snapshot was taken, at once: what a comparison of the state then and now would find, at
+   * most 1,000 changes, where there are more with a last one of path `…`. undefined, or left out: the resource does not
+   * know.
    */
-  changesSince?(snapshot: S): readonly ResourceChange[];
+  changesSince?(snapshot: S): readonly ResourceChange[] | undefined;
   /**
    * What was released outlives the process. A run that goes on finds it there, and never changes it to bring back what a
    * kept call had done. Default false.

@@ -1,4 +1,4 @@
-import { describeValue } from "../describe-value.ts";
+import { describeValue } from "../values.ts";
 import { DefinitionError } from "../errors.ts";
 import { describeIssues, looseJsonSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";

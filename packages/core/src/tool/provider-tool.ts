@@ -1,6 +1,5 @@
 import { DefinitionError } from "../errors.ts";
-import { describeValue } from "../describe-value.ts";
-import { isRecord } from "../is-record.ts";
+import { describeValue, isRecord } from "../values.ts";
 import { frozenJson, toJsonValue, whyNoJson } from "../json.ts";
 import { checkOptionNames } from "../option-names.ts";
 

@@ -1,4 +1,4 @@
-import { describeValue } from "../describe-value.ts";
+import { describeValue } from "../values.ts";
 import { isFileLike, type FileLike, type FileRef } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
 import { checkOptionNames } from "../option-names.ts";

@@ -1,7 +1,7 @@
-import { describeValue } from "../describe-value.ts";
+import { describeValue } from "../values.ts";
 import { DefinitionError } from "../errors.ts";
 import type { BudgetTracker } from "../limits/budget.ts";
-import type { Deadline } from "../limits/deadline.ts";
+import type { Deadline } from "../limits/clock.ts";
 import type { Prompt, RenderedPrompt } from "../prompt/template.ts";
 import type { EvaluateOptions, PromptResponse, ProviderAdapter } from "../provider/adapter.ts";
 import type { Resources, UsedResources } from "../resources/binding.ts";

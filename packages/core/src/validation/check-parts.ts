@@ -1,7 +1,6 @@
 // What each keyword asks of a value, of a list's items and of an object's keys.
 import { canonicalJson } from "../json.ts";
-import { describeValue } from "../describe-value.ts";
-import { isRecord } from "../is-record.ts";
+import { describeValue, isRecord } from "../values.ts";
 import type { JsonSchema } from "../json-schema.ts";
 import {
   branches,

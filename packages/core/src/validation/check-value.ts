@@ -1,4 +1,4 @@
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../values.ts";
 import type { JsonSchema } from "../json-schema.ts";
 import { checkItems, checkKeys, checkPlain } from "./check-parts.ts";
 import type { References, SchemaDocument, SchemaNode } from "./schema-document.ts";

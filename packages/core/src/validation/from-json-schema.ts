@@ -1,5 +1,5 @@
 import { DefinitionError } from "../errors.ts";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../values.ts";
 import type { JsonSchema } from "../json-schema.ts";
 import { toJsonValue } from "../json.ts";
 import { isJsonSchema } from "../schema-faults.ts";

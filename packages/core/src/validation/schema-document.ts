@@ -1,7 +1,7 @@
 // 1. A document is a tree of its own: it was copied, so the same object never stands at two places of it.
 // 2. Every reference is resolved and every pattern compiled while the document is read: checking a value meets neither
 //    a missing target nor a broken pattern.
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../values.ts";
 import type { JsonSchema } from "../json-schema.ts";
 import type { SchemaIssue } from "../schema-issue.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";

@@ -1,5 +1,5 @@
 // The keywords of JSON Schema (draft 2020-12): where schemas stand below a schema, and what each keyword has to be.
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../values.ts";
 import type { JsonSchema } from "../json-schema.ts";
 
 /** A keyword that is not what it has to be. */

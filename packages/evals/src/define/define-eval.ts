@@ -129,9 +129,16 @@ export interface ReadyScorer extends Omit<Scorer<object, unknown>, "range" | "ve
   readonly version: string;
 }
 
+/** What each attempt is scored by is made once. */
+const readyScorers = new WeakMap<object, ReadyScorer>();
+
 export function scorerOf(given: ScorerLike<object, unknown>): ReadyScorer {
+  const known = readyScorers.get(given);
+  if (known !== undefined) return known;
   const scorer = typeof given === "function" ? { score: given } : given;
-  return { ...scorer, range: scorer.range ?? [0, 1], version: scorer.version ?? "1" };
+  const ready: ReadyScorer = { ...scorer, range: scorer.range ?? [0, 1], version: scorer.version ?? "1" };
+  readyScorers.set(given, Object.freeze(ready));
+  return ready;
 }
 
 function checkScorer(given: unknown, refuse: (why: string) => DefinitionError): void {

@@ -1,23 +1,21 @@
 // The tables of an SQLite file of attempts, and the statements on them.
 import { DefinitionError, type Usage } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
-import { parseJson } from "@proviso/core/provider";
 import { inTransaction, lifeOf, makePrivate, pragmaOf, sqliteModule, thisProcess } from "@proviso/node/internal";
 import type { Owner } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
 import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
 import { currentScores } from "../run/memory-store.ts";
+import { parsed } from "./sqlite-eval-json.ts";
+import type { KeptResult } from "./sqlite-eval-results.ts";
 
 /** "PvEv" in the file's header. Source: https://www.sqlite.org/fileformat2.html#application_id */
-const applicationId = 0x50764576;
+export const applicationId = 0x50764576;
 const version = 1;
 /** Milliseconds that opening a file waits for a lock of another process, which may prepare the file at the same time. */
 const openingTimeoutMs = 5_000;
 /** Attempts that are read at once. */
 const pageSize = 500;
-/** A record that was written by this package is read again, however large its output is. */
-const limits = { maxDepth: 10_000, maxLength: 1024 * 1024 * 1024 };
-
 const schema = `
   CREATE TABLE eval_runs (
     id INTEGER PRIMARY KEY,
@@ -34,9 +32,8 @@ const schema = `
     variant TEXT NOT NULL,
     repetition INTEGER NOT NULL,
     record TEXT NOT NULL,
-    UNIQUE (run, row_id, variant, repetition)
+    UNIQUE (name, row_id, variant, repetition, run)
   ) STRICT;
-  CREATE INDEX eval_attempts_of_key ON eval_attempts (name, row_id, variant, repetition, id);
   CREATE TABLE eval_begun (
     run INTEGER NOT NULL REFERENCES eval_runs (id),
     row_id TEXT NOT NULL,
@@ -49,16 +46,30 @@ const schema = `
   PRAGMA user_version = ${version};
 `;
 
+/** What runs came to; files of earlier releases get it when they are opened. */
+const resultsSchema = `
+  CREATE TABLE IF NOT EXISTS eval_results (
+    run INTEGER PRIMARY KEY REFERENCES eval_runs (id),
+    started_at TEXT NOT NULL,
+    result TEXT
+  ) STRICT;
+`;
+
 /** What is written of an attempt. */
 export type Change = { readonly begins: AttemptKey; readonly worstCase: Usage } | { readonly record: AttemptRecord };
 
 /** A file of attempts that is open. */
 export interface EvalFile {
   /** Begins a run; returns its number and what runs of processes that ended had begun and not finished. */
-  begin(run: { readonly name: string; readonly runId: string; readonly fingerprint: Fingerprint }): {
+  begin(
+    run: { readonly name: string; readonly runId: string; readonly fingerprint: Fingerprint },
+    at: string,
+  ): {
     readonly run: number;
     readonly lost: readonly Usage[];
   };
+  /** Keeps what a run came to. */
+  end(run: number, result: KeptResult): void;
   /** Writes all of the changes, or none. */
   write(run: number, changes: readonly Change[]): void;
   /** The newest attempts by key, after the one of that number. */
@@ -98,7 +109,7 @@ function prepare(database: DatabaseSync, file: string): void {
     new DefinitionError(`The file of attempts ${file} ${why}. It was left alone.`);
   const owner = pragmaOf(database, "application_id");
   if (owner === 0 && database.prepare("SELECT name FROM sqlite_schema LIMIT 1").get() === undefined) {
-    database.exec(schema);
+    database.exec(schema + resultsSchema);
     return;
   }
   if (owner !== applicationId) throw refuse("is a database of something else");
@@ -106,7 +117,15 @@ function prepare(database: DatabaseSync, file: string): void {
   if (found !== version) throw refuse(`has version ${found}; this is for version ${version}`);
   const { quick_check: fault } = database.prepare("PRAGMA quick_check(1)").get() ?? {};
   if (fault !== "ok") throw refuse(`is damaged: ${String(fault)}`);
+  database.exec(resultsSchema);
 }
+
+const newestAttempts = `
+  SELECT a.id, a.record, r.scorers FROM eval_attempts a JOIN eval_runs r ON r.id = a.run
+  WHERE a.name = ? AND a.id > ? AND NOT EXISTS (
+    SELECT 1 FROM eval_attempts b WHERE b.name = a.name AND b.row_id = a.row_id AND b.variant = a.variant
+      AND b.repetition = a.repetition AND b.id > a.id)
+  ORDER BY a.id LIMIT ${pageSize}`;
 
 function evalFile(database: DatabaseSync): EvalFile {
   const addRun = database.prepare("INSERT INTO eval_runs (name, run_id, scorers, owner) VALUES (?, ?, ?, ?)");
@@ -124,15 +143,10 @@ function evalFile(database: DatabaseSync): EvalFile {
     `INSERT INTO eval_attempts (run, name, row_id, variant, repetition, record)
        SELECT id, name, ?, ?, ?, ? FROM eval_runs WHERE id = ? ON CONFLICT DO NOTHING`,
   );
-  const page = database.prepare(
-    `SELECT a.id, a.record, r.scorers FROM eval_attempts a JOIN eval_runs r ON r.id = a.run
-       WHERE a.name = ? AND a.id > ? AND NOT EXISTS (
-         SELECT 1 FROM eval_attempts b WHERE b.name = a.name AND b.row_id = a.row_id AND b.variant = a.variant
-           AND b.repetition = a.repetition AND b.id > a.id)
-       ORDER BY a.id LIMIT ${pageSize}`,
-  );
+  const results = resultsOf(database);
+  const page = database.prepare(newestAttempts);
   return {
-    begin: ({ name, runId, fingerprint }) =>
+    begin: ({ name, runId, fingerprint }, at) =>
       inTransaction(database, () => {
         const lost: Usage[] = [];
         for (const { id, owner } of others.all(name)) {
@@ -142,8 +156,10 @@ function evalFile(database: DatabaseSync): EvalFile {
         }
         const scorers = JSON.stringify(Object.entries(fingerprint.scorers));
         const { lastInsertRowid } = addRun.run(name, runId, scorers, JSON.stringify(thisProcess()));
+        results.begin(Number(lastInsertRowid), at);
         return { run: Number(lastInsertRowid), lost };
       }),
+    end: results.end,
     write(run, changes) {
       inTransaction(database, () => {
         for (const change of changes) {
@@ -169,9 +185,11 @@ function evalFile(database: DatabaseSync): EvalFile {
   };
 }
 
-/** Reads what this package wrote. @throws for what is no JSON: the file was changed by something else. */
-function parsed<T>(text: unknown): T {
-  const json = parseJson(String(text), limits);
-  if (!json.ok) throw new DefinitionError(`A file of attempts holds what this package did not write: ${json.error}.`);
-  return json.value as T;
+function resultsOf(database: DatabaseSync): Pick<EvalFile, "end"> & { begin(run: number, at: string): void } {
+  const add = database.prepare("INSERT INTO eval_results (run, started_at) VALUES (?, ?)");
+  const set = database.prepare("UPDATE eval_results SET result = ? WHERE run = ?");
+  return {
+    begin: (run, at) => void add.run(run, at),
+    end: (run, result) => void set.run(JSON.stringify(result), run),
+  };
 }

@@ -1,10 +1,10 @@
 // 1. A file that is not known to be ours is read, never written.
 // 2. What is written in one turn of the loop is one transaction, and is in the file when the promises resolve.
 // 3. No statement waits for another connection's lock: it is tried again later, and the process goes on meanwhile.
-import { DefinitionError, systemClock } from "@proviso/core";
+import { DefinitionError, systemClock, type Usage } from "@proviso/core";
 import { sqliteError, whenFree } from "@proviso/node/internal";
 import { resolve } from "node:path";
-import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
+import type { AttemptKey, AttemptRecord, EvalReport, EvalStore, Fingerprint } from "../results.ts";
 import { openEvalFile, type Change, type EvalFile } from "./sqlite-eval-file.ts";
 
 /** Milliseconds that another process's write is waited for. */
@@ -19,7 +19,7 @@ interface Waiting {
 
 /**
  * Keeps attempts in an SQLite file: an attempt that has ended is there for the next run, also after the process was killed.
- * A power cut may take the last of them. Several processes may use the file at once; one store is for one run at a time. A
+ * A power cut may take the last of them. Several processes may use the file at once, and several runs the store. A
  * new file can be read by its owner alone (mode 0600); the folder is made where there is none. It needs Node 22.13.
  * @throws {DefinitionError} for a file that is damaged, of a newer version or of something else; it is left alone. Later, a
  * SqliteError where the file cannot be written or read: it is full, or another connection holds the lock for too long.
@@ -35,7 +35,9 @@ export function sqliteEvalStore(path: string): EvalStore & Disposable {
 class SqliteEvalStore implements EvalStore, Disposable {
   readonly #path: string;
   readonly #file: EvalFile;
-  readonly #runs: number[] = [];
+  /** The runs that were opened, by their ids. */
+  readonly #runs = new Map<string, number>();
+  #latest: number | undefined;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #isClosed = false;
@@ -49,8 +51,10 @@ class SqliteEvalStore implements EvalStore, Disposable {
     readonly finished: AsyncIterable<AttemptRecord>;
     readonly lost: Awaited<ReturnType<EvalStore["open"]>>["lost"];
   }> {
-    const begun = await this.#try("Opening a run in", (file) => file.begin(run));
-    this.#runs.push(begun.run);
+    const begun = await this.#try("Opening a run in", (file) => {
+      return file.begin(run, new Date(systemClock.now()).toISOString());
+    });
+    this.#runs.set(run.runId, (this.#latest = begun.run));
     return { finished: this.#finished(run.name, run.fingerprint), lost: begun.lost };
   }
 
@@ -64,12 +68,19 @@ class SqliteEvalStore implements EvalStore, Disposable {
     }
   }
 
-  async begin(key: Parameters<EvalStore["begin"]>[0], worstCase: Parameters<EvalStore["begin"]>[1]): Promise<void> {
-    await this.#write({ begins: key, worstCase });
+  async begin(key: AttemptKey, worstCase: Usage, runId?: string): Promise<void> {
+    await this.#write({ begins: key, worstCase }, runId);
   }
 
-  async finish(record: AttemptRecord): Promise<void> {
-    await this.#write({ record });
+  async finish(record: AttemptRecord, runId?: string): Promise<void> {
+    await this.#write({ record }, runId);
+  }
+
+  async end({ attempts, ...report }: EvalReport): Promise<void> {
+    const run = this.#runs.get(report.runId);
+    if (run === undefined) return;
+    const rowIds = [...new Set(attempts.map(({ rowId }) => rowId))];
+    await this.#try("Writing", (file) => file.end(run, { report, rowIds }));
   }
 
   async close(): Promise<void> {
@@ -82,7 +93,7 @@ class SqliteEvalStore implements EvalStore, Disposable {
     try {
       this.#flush(this.#take());
       // What this process spent on attempts that it cut short is part of its own reports.
-      this.#file.forget(this.#runs);
+      this.#file.forget([...this.#runs.values()]);
     } catch {
       // The next run counts them as lost.
     } finally {
@@ -91,9 +102,9 @@ class SqliteEvalStore implements EvalStore, Disposable {
     }
   }
 
-  #write(change: Change): Promise<void> {
-    const run = this.#runs.at(-1);
-    if (run === undefined) throw new DefinitionError(`No run was opened in the file of attempts ${this.#path}.`);
+  #write(change: Change, runId: string | undefined): Promise<void> {
+    const run = runId === undefined ? this.#latest : this.#runs.get(runId);
+    if (run === undefined) throw new DefinitionError(`No such run was opened in the file of attempts ${this.#path}.`);
     const written = new Promise<void>((resolved, failed) => {
       this.#waiting.push({ change, run, written: resolved, failed });
     });

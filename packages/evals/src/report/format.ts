@@ -10,19 +10,50 @@ import { gateLine, shownNumber as number } from "./gate-line.ts";
 export interface FormatOptions {
   /** Columns of the terminal. Default 100. */
   readonly width?: number;
+  /** Verdicts in colour, by ANSI escape sequences. Default false. */
+  readonly color?: boolean;
   /** Attempts that failed or could not be scored, at most. Default 10. */
   readonly examples?: number;
 }
+
+/** A line of the table; what is marked in it is coloured where it last occurs. */
+interface Line {
+  readonly text: string;
+  readonly mark?: { readonly word: string; readonly style: Style } | undefined;
+}
+
+/** Source of the codes: ECMA-48, Select Graphic Rendition. */
+const styles = { passed: 32, failed: 31, unsettled: 33, proven: 1 } as const;
+type Style = keyof typeof styles;
 
 /** Characters of a message in an example. */
 const longestMessage = 200;
 
 /** Returns a table with intervals, gates and examples of what failed. Control characters of data are not printed. */
 export function formatReport(report: EvalReport, options: FormatOptions = {}): string {
-  const { width = 100, examples = 10 } = options;
+  const { width = 100, examples = 10, color = false } = options;
   if (!(width >= 40)) throw new DefinitionError(`The width of a report has to be at least 40, not ${width}.`);
-  const lines = [headline(report), ...scoreLines(report), ...gateLines(report), ...endLines(report)];
-  return `${[...lines, ...exampleLines(report, examples)].map((line) => cut(line, width)).join("\n")}\n`;
+  const plain = (texts: readonly string[]): readonly Line[] => texts.map((text) => ({ text }));
+  const lines = [
+    ...plain([headline(report)]),
+    ...plain(scoreLines(report)).map(marked),
+    ...gateLines(report),
+    ...plain([...endLines(report), ...exampleLines(report, examples)]),
+  ];
+  const shown = lines.map(({ text, mark }) => painted({ text: cut(text, width), mark: color ? mark : undefined }));
+  return `${shown.join("\n")}\n`;
+}
+
+/** Marks a proven difference. */
+function marked({ text }: Line): Line {
+  return text.endsWith("; proven") ? { text, mark: { word: "proven", style: "proven" } } : { text };
+}
+
+function painted({ text, mark }: Line): string {
+  const at = mark === undefined ? -1 : text.lastIndexOf(mark.word);
+  if (mark === undefined || at === -1) return text;
+  const end = at + mark.word.length;
+  return `${text.slice(0, at)}\u001B[${styles[mark.style]}m${mark.word}\u001B[0m${text.slice(end)}`;
 }
 
 function headline({ name, rows, groups, variants, repetitions, attempts }: EvalReport): string {
@@ -95,12 +126,15 @@ function differenceText(difference: Difference): string {
   const { value, low, high, wins, losses, rowsToSettle } = difference;
   const sign = value >= 0 ? "+" : "−";
   const found = isProven(difference) ? "proven" : "not settled";
-  const more = rowsToSettle === undefined ? "" : `: about ${rowsToSettle.toLocaleString("en-US")} rows would`;
+  const corrected = difference.method === "prediction-powered" && found !== "proven" ? ": more labels may" : "";
+  const more = rowsToSettle === undefined ? corrected : `: about ${rowsToSettle.toLocaleString("en-US")} rows would`;
   return `${sign}${number(Math.abs(value))}  ${number(low)} … ${number(high)}   ${wins} won, ${losses} lost; ${found}${more}`;
 }
 
-function gateLines({ gates }: EvalReport): readonly string[] {
-  return gates.map((gate) => `gate         ${gateLine(gate)}`);
+function gateLines({ gates }: EvalReport): readonly Line[] {
+  return gates.map((gate) => {
+    return { text: `gate         ${gateLine(gate)}`, mark: { word: gate.verdict, style: gate.verdict } };
+  });
 }
 
 function endLines({ ended, reused, spent, lost }: EvalReport): readonly string[] {

@@ -3,11 +3,11 @@ import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/defin
 import type { Level } from "../statistics/estimate.ts";
 import { atLeastVerdict, familyConfidence, noWorseVerdict, passesGate, sharedVerdict } from "../statistics/gates.ts";
 import type { Ends } from "../statistics/gates.ts";
-import type { GateReport } from "../results.ts";
-import { scoreEstimate } from "./judged.ts";
-import { differenceOf, type Sides } from "./numbers.ts";
+import type { Difference, GateReport } from "../results.ts";
 import type { Baseline } from "./baseline.ts";
-import { rowValues, scoreOf, type Outside, type RowValues, type View } from "./view.ts";
+import { scoreDifference } from "./differences.ts";
+import { scoreEstimate } from "./judged.ts";
+import { rowValues, scoreOf, type View } from "./view.ts";
 
 /** The share of rows without a score from which on no gate on that scorer is settled. */
 const mostUnscored = 1 / 20;
@@ -45,42 +45,29 @@ export function gateConfidence(decisions: readonly Decision[], confidence: numbe
   return familyConfidence(confidence, decisions.length);
 }
 
-/** Returns the numbers of a scorer for a comparison. */
-export function sidesOf(
-  view: View,
-  baseline: Baseline,
-  {
-    variant,
-    scorer,
-    range,
-  }: { readonly variant: string; readonly scorer: string; readonly range: readonly [number, number] },
-): Sides {
-  const own = (outside: Outside): RowValues => rowValues(view, variant, scoreOf(scorer, range, outside));
-  const other = (outside: Outside): RowValues => baseline.valuesOf(view, { variant, scorer, range, outside });
-  return {
-    scored: { variant: own("scored"), baseline: other("scored") },
-    worst: { variant: own("worst"), baseline: other("best") },
-    best: { variant: own("best"), baseline: other("worst") },
-  };
-}
-
 /** Decides all gates at one level. */
 export function decided(
   decisions: readonly Decision[],
   view: View,
-  of: { readonly definition: AnyDefinition; readonly baseline: Baseline; readonly level: Level },
+  of: {
+    readonly definition: AnyDefinition;
+    readonly baseline: Baseline;
+    readonly level: Level;
+    /** Whether something ended the run before its rows did: then nothing is settled. */
+    readonly isCut: boolean;
+  },
 ): readonly GateReport[] {
   return decisions.map((decision) => {
     const { scorer, variant, gate, bound, unsettled } = decision;
     const { range } = scorerOf(of.definition.scorers[scorer] as never);
     const lessIsBetter = range[0] > range[1];
     const own = rowValues(view, variant, scoreOf(scorer, range, "scored"));
-    const isKnown = own.unscored.size <= mostUnscored * (own.unscored.size + own.values.size);
+    const isKnown = own.unscored.size <= mostUnscored * (own.unscored.size + own.values.length);
     const { on, verdicts } =
       gate === "atLeast"
         ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)
-        : noWorseOn(sidesOf(view, of.baseline, { variant, scorer, range }), { range, bound, lessIsBetter }, of.level);
-    const verdict = isKnown && on !== undefined ? sharedVerdict(verdicts) : "unsettled";
+        : noWorseOn(scoreDifference(view, of, { variant, scorer }, of.level), bound, lessIsBetter);
+    const verdict = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
     return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
   });
 }
@@ -109,8 +96,7 @@ function atLeastOn(
   };
 }
 
-function noWorseOn(sides: Sides, { range, bound, lessIsBetter }: Bounded, level: Level) {
-  const on = differenceOf(sides, level, { range, lessIsBetter });
+function noWorseOn(on: Difference | undefined, bound: number, lessIsBetter: boolean) {
   const ends: readonly Ends[] = on === undefined ? [] : [on, on.bounds.worst, on.bounds.best];
   return { on, verdicts: ends.map((each) => noWorseVerdict(each, bound, lessIsBetter)) };
 }

@@ -4,15 +4,16 @@ import { judgePartsOf } from "../judges/judge.ts";
 import { answerKey, outputHash, type Label } from "../judges/labels.ts";
 import type { AttemptRecord, ScoreReport } from "../results.ts";
 import { agreement } from "../statistics/agreement.ts";
-import { correctedWithin, type JudgedRow } from "../statistics/corrected-rows.ts";
+import { correctedDifference, correctedWithin, type JudgedRow } from "../statistics/corrected-rows.ts";
 import type { Estimate, Level } from "../statistics/estimate.ts";
 import { estimateOf } from "./numbers.ts";
-import { attemptsOf, rowValues, scoreOf, type Outside, type View } from "./view.ts";
+import { attemptsByRow, rowValues, scoreOf, type Outside, type View } from "./view.ts";
 
 /** Labels below which a judge is not corrected. */
 export const fewestLabels = 30;
 
-interface Asked {
+/** A score that is asked for. */
+export interface Asked {
   readonly definition: AnyDefinition;
   readonly variant: string;
   readonly scorer: string;
@@ -73,8 +74,9 @@ function scored(record: AttemptRecord, scorer: string): number | undefined {
 function labelledPairs(view: View, of: Asked): readonly { readonly person: number; readonly judge: number }[] {
   const verdicts = verdictsOf(of, false);
   const pairs = new Map<string, readonly { readonly person: number; readonly judge: number }[]>();
-  for (const { id } of view.rows) {
-    for (const record of attemptsOf(view, id, of.variant) ?? []) {
+  const attempts = attemptsByRow(view, of.variant);
+  for (const [place, { id }] of view.rows.entries()) {
+    for (const record of attempts[place] ?? []) {
       const judge = scored(record, of.scorer);
       if (record.status !== "answered" || judge === undefined) continue;
       const key = answerKey({ rowId: id, output: outputHash(record) });
@@ -92,26 +94,62 @@ function labelledPairs(view: View, of: Asked): readonly { readonly person: numbe
 /** undefined: fewer than 30 of the variant's answers have a label that was drawn. */
 function corrected(view: View, of: Asked, level: Level): Estimate | undefined {
   if (labelsOf(of) === undefined) return undefined;
-  const verdicts = verdictsOf(of, true);
-  const rows: JudgedRow[] = [];
-  let labels = 0;
-  for (const { id, group } of view.rows) {
-    const row = judgedRow(view, of, { id, verdicts });
-    if (row === undefined) continue;
-    labels += row.labels;
-    rows.push({ ...row.row, cluster: group });
+  const rows = judgedRows(view, of).filter((row) => row !== undefined);
+  return isEnough(rows) ? correctedWithin(rows, level, of.range) : undefined;
+}
+
+/**
+ * The difference of a variant and the baseline as people would have judged it. undefined: one of both has fewer than 30
+ * answers with a label that was drawn.
+ */
+export function correctedSides(
+  view: View,
+  of: { readonly variant: Asked; readonly baseline: Asked },
+  level: Level,
+): Estimate | undefined {
+  if (labelsOf(of.variant) === undefined) return undefined;
+  const [own, others] = [judgedRows(view, of.variant), judgedRows(view, of.baseline)];
+  const variant: CountedRow[] = [];
+  const baseline: CountedRow[] = [];
+  for (const [place, row] of own.entries()) {
+    const other = others[place];
+    if (row === undefined || other === undefined) continue;
+    variant.push(row);
+    baseline.push(other);
   }
+  if (!isEnough(variant) || !isEnough(baseline)) return undefined;
+  const [worst, best] = of.variant.range;
+  return correctedDifference(variant, baseline, level, Math.abs(best - worst));
+}
+
+/** A judged row, and how many of its answers have a label that was drawn. */
+interface CountedRow extends JudgedRow {
+  readonly labels: number;
+}
+
+/** undefined: an attempt of the row is missing or not scored. */
+function judgedRows(view: View, of: Asked): readonly (CountedRow | undefined)[] {
+  const verdicts = verdictsOf(of, true);
+  const attempts = attemptsByRow(view, of.variant);
+  return view.rows.map(({ id, group }, place) => {
+    const row = judgedRow(attempts[place] ?? [], of, { id, verdicts });
+    return row && { ...row, cluster: group };
+  });
+}
+
+/** Whether so many labels were drawn that they correct something, in two clusters at least. */
+function isEnough(rows: readonly CountedRow[]): boolean {
+  const labels = rows.reduce((sum, row) => sum + row.labels, 0);
   const clusters = new Set(rows.map(({ cluster, label }, place) => (label === undefined ? -1 : (cluster ?? place))));
   clusters.delete(-1);
-  return labels < fewestLabels || clusters.size < 2 ? undefined : correctedWithin(rows, level, of.range);
+  return labels >= fewestLabels && clusters.size >= 2;
 }
 
 function judgedRow(
-  view: View,
+  attempts: readonly AttemptRecord[],
   of: Asked,
   { id, verdicts }: { readonly id: string; readonly verdicts: ReadonlyMap<string, readonly number[]> },
-): { readonly row: JudgedRow; readonly labels: number } | undefined {
-  const attempts = attemptsOf(view, id, of.variant) ?? [];
+): CountedRow | undefined {
   const pick = scoreOf(of.scorer, of.range, of.outside);
   const numbers = attempts.map(pick);
   // A row with an attempt that is not scored is left out, as everywhere.
@@ -130,13 +168,13 @@ function judgedRow(
     labelled.length === 0
       ? undefined
       : { judge: meanOf(labelled.map(({ judge }) => judge)), person: meanOf(labelled.map(({ person }) => person)) };
-  const row: JudgedRow = {
+  return {
     judge: answers.length === 0 ? 0 : meanOf(answers.map(({ judge }) => judge)),
     answered: answers.length / attempts.length,
     failed: failed / attempts.length,
     label,
+    labels: labelled.length,
   };
-  return { row, labels: labelled.length };
 }
 
 function meanOf(values: readonly number[]): number {

@@ -13,8 +13,7 @@ export function estimateOf(
   level: Level,
   range: readonly [number, number] | undefined,
 ): Estimate | undefined {
-  const rows = [...values.values()];
-  return hasClusters(rows) ? meanWithin(rows, level, range) : undefined;
+  return hasClusters(values) ? meanWithin(values, level, range) : undefined;
 }
 
 function hasClusters(rows: readonly RowValue[]): boolean {
@@ -69,23 +68,29 @@ function estimated(
 }
 
 function paired(variant: RowValues, baseline: RowValues): readonly RowValue[] {
+  const others = byId(baseline);
   const rows: RowValue[] = [];
-  for (const [id, { value, hash, cluster }] of variant.values) {
-    const other = baseline.values.get(id);
-    if (other !== undefined && other.hash === hash) rows.push({ value: value - other.value, hash, cluster });
+  for (const { id, value, hash, cluster } of variant.values) {
+    const other = others.get(id);
+    if (other !== undefined && other.hash === hash) rows.push({ id, value: value - other.value, hash, cluster });
   }
   return rows;
 }
 
+function byId({ values }: RowValues): ReadonlyMap<string, RowValue> {
+  return new Map(values.map((value) => [value.id, value]));
+}
+
 function unpaired(variant: RowValues, baseline: RowValues): Difference["unpaired"] {
   const counts = { changed: 0, onlyBaseline: 0, onlyVariant: 0, unscored: 0 };
-  for (const [id, { hash }] of variant.values) {
-    const other = baseline.values.get(id);
+  const [own, others] = [byId(variant), byId(baseline)];
+  for (const { id, hash } of variant.values) {
+    const other = others.get(id);
     if (other === undefined) counts[baseline.unscored.has(id) ? "unscored" : "onlyVariant"] += 1;
     else if (other.hash !== hash) counts.changed += 1;
   }
-  for (const id of baseline.values.keys()) {
-    if (!variant.values.has(id)) counts[variant.unscored.has(id) ? "unscored" : "onlyBaseline"] += 1;
+  for (const { id } of baseline.values) {
+    if (!own.has(id)) counts[variant.unscored.has(id) ? "unscored" : "onlyBaseline"] += 1;
   }
   for (const id of variant.unscored) if (baseline.unscored.has(id)) counts.unscored += 1;
   return counts;

@@ -6,7 +6,7 @@ import type { AskedPair } from "../run/pairs.ts";
 import { outsideReasons } from "../scores/outside.ts";
 import type { Level } from "../statistics/estimate.ts";
 import { differenceOf } from "./numbers.ts";
-import { attemptsOf, type Outside, type RowValue, type RowValues, type View } from "./view.ts";
+import { attemptsByRow, type Outside, type RowValue, type RowValues, type View } from "./view.ts";
 
 /** The asked pairs of a run, by what they are about. */
 export type PairsByKey = ReadonlyMap<string, AskedPair>;
@@ -70,11 +70,12 @@ function pairReport(pairs: PairsByKey, scorer: string, variant: string): PairRep
 }
 
 function sidesOf({ view, pairs, baseline, variant }: Compared, scorer: string, outside: Outside) {
-  const values = new Map<string, RowValue>();
-  const zeros = new Map<string, RowValue>();
+  const values: RowValue[] = [];
+  const zeros: RowValue[] = [];
   const unscored = new Set<string>();
-  for (const { id, hash, group } of view.rows) {
-    const [others, own] = [attemptsOf(view, id, baseline), attemptsOf(view, id, variant)];
+  const [allOthers, allOwn] = [attemptsByRow(view, baseline), attemptsByRow(view, variant)];
+  for (const [place, { id, hash, group }] of view.rows.entries()) {
+    const [others, own] = [allOthers[place], allOwn[place]];
     if (others === undefined || own === undefined) continue;
     const numbers = own.map((record, at) => {
       const other = others[at] as AttemptRecord;
@@ -83,10 +84,11 @@ function sidesOf({ view, pairs, baseline, variant }: Compared, scorer: string, o
     if (numbers.includes("unscored")) unscored.add(id);
     const known = numbers.filter((number): number is number => typeof number === "number");
     if (known.length < numbers.length) continue;
-    values.set(id, { value: known.reduce((sum, number) => sum + number, 0) / known.length, hash, cluster: group });
-    zeros.set(id, { value: 0, hash, cluster: group });
+    const value = known.reduce((sum, number) => sum + number, 0) / known.length;
+    values.push({ id, value, hash, cluster: group });
+    zeros.push({ id, value: 0, hash, cluster: group });
   }
-  const of = (map: ReadonlyMap<string, RowValue>): RowValues => ({ values: map, unscored });
+  const of = (all: readonly RowValue[]): RowValues => ({ values: all, unscored });
   return { variant: of(values), baseline: of(zeros) };
 }
 

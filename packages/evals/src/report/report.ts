@@ -3,6 +3,7 @@ import { addUsage, noUsage } from "@proviso/core/internal";
 import type { NamedRow } from "../data/rows.ts";
 import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
 import type { EarlyLooks } from "../run/early-looks.ts";
+import type { Records } from "../run/records.ts";
 import { levelOf, type Level } from "../statistics/estimate.ts";
 import type {
   AttemptRecord,
@@ -15,12 +16,13 @@ import type {
   VariantReport,
 } from "../results.ts";
 import { firstVariant, type Baseline } from "./baseline.ts";
-import { decided, decisionsOf, gateConfidence, sidesOf } from "./gates.ts";
+import { decided, decisionsOf, gateConfidence } from "./gates.ts";
+import { scoreDifference } from "./differences.ts";
 import { scoreReport } from "./judged.ts";
 import { differenceOf, estimateOf } from "./numbers.ts";
 import { pairDifferences, pairReports, type PairsByKey } from "./pairs.ts";
 import { savedAsBaseline, type savedBaseline } from "./saved.ts";
-import { attemptsOf, rowValues, type Pick as PickNumber, type View } from "./view.ts";
+import { rowValues, type Pick as PickNumber, type View } from "./view.ts";
 
 /** What a report is made of. */
 export interface Reported {
@@ -30,7 +32,7 @@ export interface Reported {
   readonly fingerprint: Fingerprint;
   readonly baseline: ReturnType<typeof savedBaseline>;
   readonly options: { readonly confidence?: number | undefined };
-  readonly records: ReadonlyMap<string, AttemptRecord>;
+  readonly records: Records;
   readonly ended: EvalReport["ended"];
   readonly spent: Usage;
   readonly lost: Usage;
@@ -71,15 +73,18 @@ export function baselineOf({
 export function reportOf(of: Reported): EvalReport {
   const { definition, variants, rows, records, looks, ended } = of;
   const settled = ended?.why === "settled" ? looks?.settled() : undefined;
+  const isCut = ended !== undefined && ended.why !== "settled";
   const repetitions = definition.repetitions ?? 1;
-  const view: View = { rows: settled === undefined ? rows : rows.slice(0, settled.rows), repetitions, records };
+  const view: View = { rows: settled === undefined ? rows : rows.slice(0, settled.rows), records };
   const baseline = baselineOf(of);
   const confidence = of.options.confidence ?? 0.95;
   const decisions = decisionsOf(definition, variants, baseline);
   const making: Making = { of, view, baseline, level: settled?.level ?? levelOf(confidence) };
   const gateLevel = settled?.gateLevel ?? looks?.lastLevel() ?? levelOf(gateConfidence(decisions, confidence));
-  const gates = decided(decisions, view, { definition, baseline, level: gateLevel });
+  const gates = decided(decisions, view, { definition, baseline, level: gateLevel, isCut });
   const groups = new Set(rows.map(({ group }) => group));
+  const attempts = records.all();
+  const byVariant = Map.groupBy(attempts, ({ variant }) => variant);
   return {
     name: definition.name,
     runId: of.runId,
@@ -89,7 +94,9 @@ export function reportOf(of: Reported): EvalReport {
     groups: definition.group === undefined ? undefined : groups.size,
     repetitions,
     baseline: baseline.shown,
-    variants: Object.fromEntries(variants.map((variant) => [variant.name, variantReport(making, variant)])),
+    variants: Object.fromEntries(
+      variants.map((variant) => [variant.name, variantReport(making, variant, byVariant.get(variant.name) ?? [])]),
+    ),
     differences: Object.fromEntries(
       variants
         .filter(({ name }) => baseline.isComparedWith(name))
@@ -102,19 +109,15 @@ export function reportOf(of: Reported): EvalReport {
     reused: of.reused,
     spent: of.spent,
     lost: of.lost,
-    attempts: rows.flatMap(({ id }) => variants.flatMap(({ name }) => recordsOf(of, id, name))),
+    attempts,
   };
 }
 
-function recordsOf({ records, definition }: Reported, rowId: string, variant: string): readonly AttemptRecord[] {
-  const one: View = { rows: [], repetitions: 1, records };
-  const whole = attemptsOf({ ...one, repetitions: definition.repetitions ?? 1 }, rowId, variant);
-  if (whole !== undefined) return whole;
-  return [...records.values()].filter((record) => record.rowId === rowId && record.variant === variant);
-}
-
-function variantReport({ of, view, level }: Making, { name, adapter }: ReadyVariant): VariantReport {
-  const own = [...of.records.values()].filter(({ variant }) => variant === name);
+function variantReport(
+  { of, view, level }: Making,
+  { name, adapter }: ReadyVariant,
+  own: readonly AttemptRecord[],
+): VariantReport {
   const scores: Record<string, ScoreReport> = {};
   for (const [scorer, given] of Object.entries(of.definition.scorers)) {
     const { range } = scorerOf(given);
@@ -130,7 +133,7 @@ function variantReport({ of, view, level }: Making, { name, adapter }: ReadyVari
   return {
     adapter: adapter.name,
     models: [...models].toSorted(),
-    counts: countsOf(own, of.rows.length * view.repetitions),
+    counts: countsOf(own, of.rows.length * (of.definition.repetitions ?? 1)),
     scores,
     pairs: pairReports(of.definition, of.pairs, name),
     measures: Object.fromEntries(measured) as VariantReport["measures"],
@@ -158,10 +161,8 @@ function countsOf(own: readonly AttemptRecord[], planned: number): Counts {
 
 function differencesOf({ of, view, baseline, level }: Making, variant: string): Readonly<Record<string, Difference>> {
   const differences: Record<string, Difference> = {};
-  for (const [scorer, given] of Object.entries(of.definition.scorers)) {
-    const { range } = scorerOf(given);
-    const sides = sidesOf(view, baseline, { variant, scorer, range });
-    const difference = differenceOf(sides, level, { range, lessIsBetter: range[0] > range[1] });
+  for (const scorer of Object.keys(of.definition.scorers)) {
+    const difference = scoreDifference(view, { ...of, baseline }, { variant, scorer }, level);
     if (difference !== undefined) differences[scorer] = difference;
   }
   for (const measure of measureNames) {

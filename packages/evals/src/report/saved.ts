@@ -125,7 +125,7 @@ export function savedAsBaseline(saved: Saved, fingerprint: Fingerprint): Baselin
     shown: { saved: saved.runId },
     isComparedWith: () => true,
     valuesOf(view, { variant, scorer, range: [worst, best], outside }): RowValues {
-      const values = new Map<string, RowValue>();
+      const values: RowValue[] = [];
       const unscored = new Set<string>();
       // Scores of another version are not compared.
       if (saved.fingerprint.scorers[scorer] !== fingerprint.scorers[scorer]) return { values, unscored };
@@ -137,7 +137,7 @@ export function savedAsBaseline(saved: Saved, fingerprint: Fingerprint): Baselin
         else {
           const end = outside === "best" ? best : worst;
           const value = outside === "scored" ? score : score + share * (end - worst);
-          values.set(id, { value, hash, cluster: groups.get(id) });
+          values.push({ id, value, hash, cluster: groups.get(id) });
         }
       }
       return { values, unscored };

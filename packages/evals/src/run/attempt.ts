@@ -9,8 +9,10 @@ import {
   type ErrorReason,
   type EvaluateOptions,
   type EvaluationFailure,
+  type JournalRun,
   type Prompt,
   type PromptResponse,
+  type Resources,
   type Session,
   type SessionEvent,
   type Usage,
@@ -23,6 +25,7 @@ import type { Attempt, FailedAttempt } from "../definition.ts";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
 import { JudgesOfAttempt } from "../judges/asking.ts";
 import { scoresOf } from "./scoring.ts";
+import { redactionOf } from "./secrets.ts";
 
 /** What all attempts of a run share. */
 export interface AttemptWorld {
@@ -31,10 +34,13 @@ export interface AttemptWorld {
   readonly budget: BudgetTracker | undefined;
   readonly signal: AbortSignal;
   readonly pacing: EvaluateOptions["pacing"];
+  readonly journal?: { run(): JournalRun } | undefined;
 }
 
 /** An attempt that is to be made. */
 export interface PlannedAttempt extends AttemptKey {
+  /** The place in the order of the run. */
+  readonly place: number;
   readonly row: NamedRow<object>;
   readonly of: ReadyVariant;
   /** The hash of what the model is shown first, and of the variant. */
@@ -47,7 +53,9 @@ const defaultTimeoutMs = 600_000;
 /** What one attempt works with. */
 interface Stage {
   readonly session: Session;
-  readonly resources: Awaited<ReturnType<typeof openResources>>;
+  readonly resources: Resources;
+  /** Closes the attempt's own resources; undefined: it has none. */
+  readonly close: (() => PromiseLike<void>) | undefined;
   readonly events: SessionEvent[];
   readonly options: EvaluateOptions;
 }
@@ -74,7 +82,7 @@ export async function attempted(
   world: AttemptWorld,
 ): Promise<AttemptRecord | NotRun> {
   const startedAt = world.clock.now();
-  const spent = new Spent();
+  const spent = new Spent(world.journal);
   let stage: Stage | undefined;
   try {
     let ended: Ended;
@@ -97,11 +105,25 @@ export async function attempted(
   }
 }
 
-/** Adds up what all evaluations of an attempt spend. */
+/** Adds up what all evaluations of an attempt spend, and gives each a run of the journal. */
 class Spent {
+  readonly #journal: AttemptWorld["journal"];
+  readonly runIds: string[] = [];
   usage: Usage = noUsage;
   turns = 0;
   model: string | undefined;
+
+  constructor(journal: AttemptWorld["journal"]) {
+    this.#journal = journal;
+  }
+
+  /** Where an evaluation is recorded; empty: nowhere. */
+  recorded({ run: own }: Partial<EvaluateOptions> = {}): Pick<EvaluateOptions, "run"> {
+    const run = own ?? this.#journal?.run();
+    if (run === undefined) return {};
+    this.runIds.push(run.id);
+    return { run };
+  }
 
   async add<Output>(evaluating: Promise<PromptResponse<Output>>): Promise<PromptResponse<Output>> {
     try {
@@ -116,17 +138,24 @@ class Spent {
   }
 }
 
+let opened: Promise<Resources> | undefined;
+
+/** What attempts without resources show their scorers: nothing is in it, so all of them share it. */
+function noResources(): Promise<Resources> {
+  return (opened ??= openResources([]));
+}
+
 async function staged(definition: AnyDefinition, { row, of }: PlannedAttempt, world: AttemptWorld): Promise<Stage> {
   const { budget, signal, pacing, clock, newId } = world;
   const session = definition.session?.(row.row) ?? createSession({ id: newId() });
-  const resources = await openResources(definition.resources?.(row.row) ?? []);
+  const own = definition.resources && (await openResources(definition.resources(row.row)));
   const events: SessionEvent[] = [];
   session.on("*", (event) => void events.push(event));
   const { overrides, options } = of.settings;
   const given: EvaluateOptions = {
     ...options,
     session,
-    resources,
+    ...(own === undefined ? {} : { resources: own }),
     signal,
     deadline: deadlineIn(definition.timeoutMs ?? defaultTimeoutMs, clock),
     ...(overrides === undefined ? {} : { overrides }),
@@ -134,7 +163,8 @@ async function staged(definition: AnyDefinition, { row, of }: PlannedAttempt, wo
     ...(pacing === undefined ? {} : { pacing }),
     ...(definition.messages === undefined ? {} : { messages: definition.messages(row.row) }),
   };
-  return { session, resources, events, options: given };
+  const close = own && (() => own[Symbol.asyncDispose]());
+  return { session, resources: own ?? (await noResources()), close, events, options: given };
 }
 
 async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent): Promise<unknown> {
@@ -142,7 +172,8 @@ async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent)
   const evaluate = <Output>(
     prompt: Prompt<Output>,
     more: Partial<EvaluateOptions> = {},
-  ): Promise<PromptResponse<Output>> => spent.add(of.adapter.evaluate(prompt, { ...options, ...more }));
+  ): Promise<PromptResponse<Output>> =>
+    spent.add(of.adapter.evaluate(prompt, { ...options, ...spent.recorded(more), ...more }));
   if ("prompt" in of.subject) return (await evaluate(of.subject.prompt(row.row))).output;
   const { messages: _first, ...later } = options;
   const signal = options.signal as AbortSignal;
@@ -150,7 +181,7 @@ async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent)
     session,
     resources,
     signal,
-    evaluate: (prompt, more) => spent.add(of.adapter.evaluate(prompt, { ...later, ...more })),
+    evaluate: (prompt, more) => spent.add(of.adapter.evaluate(prompt, { ...later, ...spent.recorded(more), ...more })),
   });
 }
 
@@ -189,7 +220,7 @@ async function recorded(
   const events = stage?.events ?? [];
   const turns = events.filter((event) => event.type === "provider.responded").length;
   const session = stage?.session ?? createSession();
-  const resources = stage?.resources ?? (await openResources([]));
+  const resources = stage?.resources ?? (await noResources());
   const base = {
     variant,
     row: row.row,
@@ -205,6 +236,7 @@ async function recorded(
   const attempt: Attempt | FailedAttempt =
     ended.failure === undefined ? { ...base, output: ended.output } : { ...base, failure: ended.failure };
   const scores = await scoresOf(definition, attempt, judges);
+  const redact = redactionOf(definition);
   return {
     rowId,
     variant,
@@ -212,15 +244,16 @@ async function recorded(
     rowHash: row.hash,
     subjectHash,
     ...(ended.failure === undefined
-      ? { status: "answered", output: ended.output }
+      ? { status: "answered", output: redact(ended.output) }
       : {
           status: "failed",
-          failure: { reason: ended.reason ?? "unknown_error", message: ended.failure.message },
+          failure: { reason: ended.reason ?? "unknown_error", message: redact(ended.failure.message) },
         }),
-    scores,
+    scores: redact(scores),
     usage: spent.usage,
     judgeUsage: judges.usage,
     model: spent.model,
+    ...(spent.runIds.length === 0 ? {} : { runIds: spent.runIds }),
     turns,
     durationMs,
   };
@@ -229,7 +262,7 @@ async function recorded(
 /** What a close throws changes nothing: the attempt is over. */
 async function closed(stage: Stage | undefined): Promise<void> {
   try {
-    await stage?.resources[Symbol.asyncDispose]();
+    await stage?.close?.();
   } catch {
     // What was answered and scored stands.
   }

@@ -1,6 +1,7 @@
 // Looks at the gates while a run goes on, at an error rate that stays what it is (STA-5). A look is over the longest
 // beginning of the order in which every attempt is made, and never over what happened to end first.
 import type { AttemptRecord } from "../results.ts";
+import type { Records } from "./records.ts";
 import { decided, decisionsOf, gateConfidence } from "../report/gates.ts";
 import { baselineOf, type Reported } from "../report/report.ts";
 import type { View } from "../report/view.ts";
@@ -19,7 +20,7 @@ export interface SettledLook {
 export interface EarlyLooks {
   add(record: AttemptRecord): void;
   /** Whether all gates are settled at a look that has become due. */
-  isSettled(records: ReadonlyMap<string, AttemptRecord>): boolean;
+  isSettled(records: Records): boolean;
   settled(): SettledLook | undefined;
   /** The level of the gates once all rows are made. */
   lastLevel(): Level | undefined;
@@ -59,9 +60,9 @@ export function earlyLooks(of: Looked): EarlyLooks | undefined {
       // The last look is the end of the run.
       if (due === -1 || due === looks.length - 1) return false;
       const count = looks[due]?.rows ?? 0;
-      const view: View = { rows: rows.slice(0, count), repetitions, records };
+      const view: View = { rows: rows.slice(0, count), records };
       const levels = levelsAt(due);
-      const gates = decided(decisions, view, { definition, baseline, level: levels.gateLevel });
+      const gates = decided(decisions, view, { definition, baseline, level: levels.gateLevel, isCut: false });
       if (gates.some(({ verdict }) => verdict === "unsettled")) return false;
       settled = { rows: count, ...levels };
       return true;

@@ -8,30 +8,47 @@ const amounts: readonly Amount[] = ["inputTokens", "outputTokens", "totalTokens"
 /** Attempts of a variant that an expectation is made of: the last ones. */
 const mostSeen = 100;
 
-/** The amounts of a variant's last attempts: as they came, and each in order, so that a p90 is looked up and not sorted. */
+/**
+ * The amounts of a variant's last attempts: as they came, and each in order, so that a p90 is looked up and not sorted. They
+ * are put in order when a p90 is asked for: a run without a budget and a store never asks.
+ */
 class Seen {
   readonly #usages: Usage[] = [];
-  readonly #sorted: Readonly<Record<Amount, number[]>> = {
-    inputTokens: [],
-    outputTokens: [],
-    totalTokens: [],
-    costUsd: [],
-  };
+  #oldest = 0;
+  #sorted: Readonly<Record<Amount, number[]>> | undefined;
 
   add(usage: Usage): void {
-    this.#usages.push(usage);
-    const oldest = this.#usages.length > mostSeen ? this.#usages.shift() : undefined;
+    const isFull = this.#usages.length === mostSeen;
+    const oldest = isFull ? this.#usages[this.#oldest] : undefined;
+    if (isFull) {
+      this.#usages[this.#oldest] = usage;
+      this.#oldest = (this.#oldest + 1) % mostSeen;
+    } else this.#usages.push(usage);
+    if (this.#sorted === undefined) return;
     for (const amount of amounts) {
       const sorted = this.#sorted[amount];
-      if (oldest !== undefined) sorted.splice(placeOf(sorted, oldest[amount] ?? 0), 1);
-      const value = usage[amount] ?? 0;
+      const [gone, value] = [oldest?.[amount] ?? 0, usage[amount] ?? 0];
+      if (oldest !== undefined && gone === value) continue;
+      if (oldest !== undefined) sorted.splice(placeOf(sorted, gone), 1);
       sorted.splice(placeOf(sorted, value), 0, value);
     }
   }
 
   p90(amount: Amount): number {
+    this.#sorted ??= this.#inOrder();
     const sorted = this.#sorted[amount];
     return sorted[Math.ceil(0.9 * sorted.length) - 1] ?? 0;
+  }
+
+  #inOrder(): Readonly<Record<Amount, number[]>> {
+    const sorted = (amount: Amount): number[] =>
+      this.#usages.map((usage) => usage[amount] ?? 0).toSorted((a, b) => a - b);
+    return {
+      inputTokens: sorted("inputTokens"),
+      outputTokens: sorted("outputTokens"),
+      totalTokens: sorted("totalTokens"),
+      costUsd: sorted("costUsd"),
+    };
   }
 }
 

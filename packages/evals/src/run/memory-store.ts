@@ -1,5 +1,3 @@
-import { noUsage } from "@proviso/core/internal";
-import type { Usage } from "@proviso/core";
 import type { AttemptKey, AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
 
 /** A record, and the scorers that scored it. */
@@ -8,40 +6,50 @@ interface Kept {
   readonly scorers: ReadonlyMap<string, string>;
 }
 
-/** Keeps attempts in memory, for runs of one process: a second run over the same store asks only what is missing. */
+/** Where the attempts of a run go, and the scorers that score them. */
+interface OpenRun {
+  readonly kept: Map<string, Kept>;
+  readonly scorers: ReadonlyMap<string, string>;
+}
+
+/**
+ * Keeps attempts in memory, for runs of one process: a second run over the same store asks only what is missing. Runs may
+ * use it at the same time. Nothing is ever lost: a run of this process says itself what it spent.
+ */
 export function memoryEvalStore(): EvalStore {
   const finished = new Map<string, Map<string, Kept>>();
-  const begun = new Map<string, Map<string, Usage>>();
-  let name = "";
-  let scorers: ReadonlyMap<string, string> = new Map();
-  const recordsOf = (): Map<string, Kept> => finished.get(name) ?? new Map<string, Kept>();
+  const runs = new Map<string, OpenRun>();
+  let latest: OpenRun | undefined;
   return Object.freeze<EvalStore>({
-    async open(run) {
-      ({ name } = run);
-      scorers = new Map(Object.entries(run.fingerprint.scorers));
-      if (!finished.has(name)) finished.set(name, new Map());
-      const lost = [...(begun.get(name)?.values() ?? [])];
-      begun.set(name, new Map());
-      const records = [...recordsOf().values()].map((kept) =>
-        currentScores(kept.record, kept.scorers, run.fingerprint),
-      );
+    async open({ name, runId, fingerprint }) {
+      const kept = finished.get(name) ?? new Map<string, Kept>();
+      finished.set(name, kept);
+      latest = { kept, scorers: new Map(Object.entries(fingerprint.scorers)) };
+      runs.set(runId, latest);
+      const records = [...kept.values()].map((each) => currentScores(each.record, each.scorers, fingerprint));
       return {
         finished: (async function* () {
           yield* records;
         })(),
-        lost,
+        lost: [],
       };
     },
-    async begin(key, worstCase = noUsage) {
-      begun.get(name)?.set(keyOf(key), worstCase);
-    },
-    async finish(record) {
-      begun.get(name)?.delete(keyOf(record));
-      recordsOf().set(keyOf(record), { record, scorers });
+    async begin() {},
+    async finish(record, runId) {
+      const run = runs.get(runId ?? "") ?? latest;
+      run?.kept.set(keyOf(record), { record, scorers: run.scorers });
     },
     async close() {},
   });
 }
+
+/** Keeps nothing: the attempts of a run are in its report. */
+export const nothingKept: EvalStore = Object.freeze<EvalStore>({
+  open: async () => ({ finished: (async function* () {})(), lost: [] }),
+  async begin() {},
+  async finish() {},
+  async close() {},
+});
 
 /** A kept record with the scores of scorers that are still the same; the run makes the others again (EVL-25). */
 export function currentScores(

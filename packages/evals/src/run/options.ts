@@ -1,4 +1,11 @@
-import { DefinitionError, type Budget, type BudgetTracker, type EvaluateOptions, type Usage } from "@proviso/core";
+import {
+  DefinitionError,
+  type Budget,
+  type BudgetTracker,
+  type EvaluateOptions,
+  type JournalRun,
+  type Usage,
+} from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
@@ -36,6 +43,11 @@ export interface RunOptions extends Pick<Environment, "clock" | "random" | "newI
   readonly repetitions?: number | undefined;
   /** A saved run to compare with. Default: the first variant is the baseline. */
   readonly compareWith?: SavedRun | undefined;
+  /**
+   * The journal that records each evaluation of an attempt as a run of its own, which the attempt names. What workers make
+   * is not recorded. Default: nothing is recorded.
+   */
+  readonly journal?: { run(): JournalRun } | undefined;
   /** Processes that make the attempts; they are closed when the run ends. Default: the attempts are made here. */
   readonly workers?: AttemptWorkers | undefined;
   /** The pace of requests, or "off". Default: learnt for each adapter and model from its answers. */
@@ -66,6 +78,15 @@ export interface Progress {
   readonly pace: Readonly<Record<string, number>>;
 }
 
+/** What a listener throws changes nothing. */
+export function callListener(listener: (progress: Progress) => void, progress: Progress): void {
+  try {
+    listener(progress);
+  } catch {
+    // The run goes on.
+  }
+}
+
 /** The names of the options of a run. */
 export const runOptionNames = {
   concurrency: true,
@@ -81,6 +102,7 @@ export const runOptionNames = {
   sampleSize: true,
   repetitions: true,
   compareWith: true,
+  journal: true,
   workers: true,
   pacing: true,
   onProgress: true,
@@ -106,6 +128,9 @@ export function checkRunOptions(options: RunOptions): void {
     if (given === undefined) continue;
     if (Array.isArray(given) && given.length > 0 && given.every((each) => typeof each === "string")) continue;
     throw new DefinitionError(`${name} has to be a list of at least one name, not ${describeValue(given)}.`);
+  }
+  if (options.journal !== undefined && typeof (options.journal as { run?: unknown }).run !== "function") {
+    throw new DefinitionError(`The journal has to be one, not ${describeValue(options.journal)}.`);
   }
   if (!Number.isSafeInteger(seed)) throw new DefinitionError(`The seed has to be a whole number, not ${seed}.`);
   if (!(confidence > 0 && confidence < 1)) {

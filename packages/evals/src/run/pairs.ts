@@ -8,8 +8,9 @@ import { JudgesOfAttempt } from "../judges/asking.ts";
 import { pairJudgeOf } from "../judges/pairwise.ts";
 import type { AttemptRecord } from "../results.ts";
 import type { AttemptWorld, NotRun } from "./attempt.ts";
-import { keyOf } from "./memory-store.ts";
+import type { Records } from "./records.ts";
 import { KeptAttempt } from "./rescoring.ts";
+import { redactionOf } from "./secrets.ts";
 
 /** A pair that a scorer is asked about. */
 export interface PlannedPair {
@@ -41,7 +42,7 @@ interface PairsOf {
   readonly definition: AnyDefinition;
   readonly variants: readonly ReadyVariant[];
   readonly rows: readonly NamedRow<object>[];
-  readonly records: ReadonlyMap<string, AttemptRecord>;
+  readonly records: Records;
 }
 
 /** Plans every pair of two answers; an answer that failed loses unasked. */
@@ -50,15 +51,15 @@ export function plannedPairs({ definition, variants, rows, records }: PairsOf): 
   const scorers = Object.entries(definition.pairScorers ?? {});
   if (first === undefined || scorers.length === 0) return [];
   const repetitions = Array.from({ length: definition.repetitions ?? 1 }, (_, at) => at + 1);
-  const answered = (rowId: string, variant: string, repetition: number): AttemptRecord | undefined => {
-    const record = records.get(keyOf({ rowId, variant, repetition }));
+  const answered = (row: number, variant: string, repetition: number): AttemptRecord | undefined => {
+    const record = records.at(row, variant, repetition);
     return record?.status === "answered" ? record : undefined;
   };
-  return rows.flatMap((row) =>
+  return rows.flatMap((row, place) =>
     others.flatMap(({ name: of }) =>
       repetitions.flatMap((repetition) => {
-        const baseline = answered(row.id, first.name, repetition);
-        const variant = answered(row.id, of, repetition);
+        const baseline = answered(place, first.name, repetition);
+        const variant = answered(place, of, repetition);
         if (baseline === undefined || variant === undefined) return [];
         return scorers.map(([scorer, { version = "1" }]): PlannedPair => {
           const key = { rowId: row.id, variant: JSON.stringify(["pair", scorer, of]), repetition };
@@ -107,6 +108,7 @@ export async function askPair(
     outcome = { unscored: messageOf(error) };
   }
   if (judges.cut !== undefined) return { notRun: judges.cut, usage: judges.usage };
+  outcome = redactionOf(definition)(outcome);
   const record: AttemptRecord = {
     ...planned.key,
     rowHash: planned.row.hash,

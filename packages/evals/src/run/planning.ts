@@ -27,7 +27,7 @@ export async function plannedAttempts(
       if (shown !== undefined) await resolve(of, shown, resolved);
       const subjectHash = subjectHashOf(hash, { of, row, shown, resolved });
       for (const repetition of repetitions) {
-        planned.push({ row, of, rowId: row.id, variant: of.name, repetition, subjectHash });
+        planned.push({ place: planned.length, row, of, rowId: row.id, variant: of.name, repetition, subjectHash });
       }
     }
   }

@@ -1,9 +1,8 @@
 // What a run needs before anything is spent.
 import { DefinitionError } from "@proviso/core";
 import { internalsOf } from "@proviso/runtime/internal";
-import { judgePartsOf } from "../judges/judge.ts";
-import { pairJudgeOf } from "../judges/pairwise.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
+import { judgeAdapters } from "./secrets.ts";
 
 /** Refuses a comparison with nothing. @throws {DefinitionError} */
 export function requireBaseline(definition: AnyDefinition, variants: readonly ReadyVariant[], isSaved: boolean): void {
@@ -21,11 +20,7 @@ export async function requirePrices(
   limit: number | undefined,
 ): Promise<void> {
   if (limit === undefined) return;
-  const judges = [
-    ...Object.values(definition.scorers).flatMap((scorer) => judgePartsOf(scorer) ?? []),
-    ...Object.values(definition.pairScorers ?? {}).flatMap((scorer) => pairJudgeOf(scorer) ?? []),
-  ];
-  for (const { adapter } of [...variants, ...judges]) {
+  for (const adapter of [...variants.map((variant) => variant.adapter), ...judgeAdapters(definition)]) {
     const facts = internalsOf(adapter)?.facts;
     if (facts === undefined || facts.reportsCost) continue;
     if ((facts.prices.current() ?? (await facts.prices.load())).known) continue;

@@ -7,6 +7,7 @@ import { addUsage, noUsage } from "@proviso/core/internal";
 import { JudgesOfAttempt } from "../judges/asking.ts";
 import type { AttemptWorld, PlannedAttempt } from "./attempt.ts";
 import { scoresOf } from "./scoring.ts";
+import { redactionOf } from "./secrets.ts";
 
 /** The scorers that apply to the row and whose score is not kept; of an attempt that is tried again, the failed ones too. */
 export function scorersToRun(
@@ -57,7 +58,7 @@ export async function rescored(
   // A failure counts as the worst value, and no scorer is asked.
   const of = failure === undefined ? attempt : ({ row: planned.row.row, failure } as unknown as FailedAttempt);
   const judges = new JudgesOfAttempt(world);
-  const made = await scoresOf(definition, of, { ask: judges.ask, wanted: scorers });
+  const made = redactionOf(definition)(await scoresOf(definition, of, { ask: judges.ask, wanted: scorers }));
   if (judges.cut !== undefined) return { notRun: judges.cut, usage: judges.usage };
   // What was spent before a scorer read too much is spent.
   if (attempt.isShort) return { isShort: true, usage: judges.usage };

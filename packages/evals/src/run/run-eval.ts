@@ -10,20 +10,22 @@ import { pairsByKey } from "../report/pairs.ts";
 import { reportOf, type Reported } from "../report/report.ts";
 import { savedBaseline } from "../report/saved.ts";
 import { outsideReasons } from "../scores/outside.ts";
-import type { AttemptKey, AttemptRecord, EvalReport, EvalStore } from "../results.ts";
+import type { AttemptKey, AttemptRecord, EvalReport } from "../results.ts";
 import { type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
 import { requireBaseline, requirePrices } from "./requirements.ts";
 import { rescored, scorersToRun } from "./rescoring.ts";
 import { isUnscored } from "./scoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
-import { keyOf, memoryEvalStore } from "./memory-store.ts";
+import { keyOf } from "./memory-store.ts";
 import { Lanes } from "./lanes.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
-import { checkRunOptions, type Progress, type RunOptions } from "./options.ts";
+import { checkRunOptions, callListener, type Progress, type RunOptions } from "./options.ts";
 import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { repeated, rowsToRun, variantsToRun } from "./part.ts";
+import { recordsOf, type Records } from "./records.ts";
+import { openRunStore, type RunStore } from "./run-store.ts";
 import { SystemicFailures } from "./systemic.ts";
 import { makeAttempt, withWorkers } from "./workers.ts";
 
@@ -61,7 +63,7 @@ class EvalRun {
   readonly #parts: RunParts;
   readonly #clock;
   readonly #lanes: Lanes;
-  readonly #records = new Map<string, AttemptRecord>();
+  readonly #records: Records;
   readonly #stop = new AbortController();
   readonly #looks: EarlyLooks | undefined;
   readonly #expected = new Expected();
@@ -77,35 +79,35 @@ class EvalRun {
 
   constructor(parts: RunParts) {
     this.#parts = parts;
+    this.#records = recordsOf(parts);
     this.#clock = parts.options.clock ?? systemClock;
-    this.#lanes = new Lanes(parts.options.pacing, { clock: this.#clock, random: parts.options.random });
+    this.#lanes = new Lanes(parts.options, this.#clock);
     this.#looks = parts.options.stopEarly === true ? earlyLooks(parts) : undefined;
   }
 
   async report(): Promise<EvalReport> {
-    const { options, definition, fingerprint } = this.#parts;
-    const { newId = systemId, store = memoryEvalStore() } = options;
+    const { options, definition, fingerprint, rows, variants } = this.#parts;
+    const { newId = systemId } = options;
     this.#startedAt = this.#clock.now();
     const runId = newId();
-    const opened = await store.open({ name: definition.name, runId, fingerprint });
-    for (const usage of opened.lost) this.#lost = addUsage(this.#lost, usage);
-    this.#spent = this.#lost;
+    const store = await openRunStore(options, { name: definition.name, runId, fingerprint });
+    const { kept } = store;
     // What a killed run had begun may have been paid for, so it stays part of what is spent.
+    this.#lost = this.#spent = store.lost;
     this.#expected.begin(this.#lost);
-    const kept = new Map<string, AttemptRecord>();
-    if (options.resume !== "fresh") for await (const record of opened.finished) kept.set(keyOf(record), record);
-    const { rows, variants } = this.#parts;
     const planned = await plannedAttempts(definition, rows, variants, fingerprint);
-    const missing = planned.flatMap((attempt) => this.#missing(attempt, kept.get(keyOf(attempt))));
+    const keptOf = (key: AttemptKey) => (kept.size === 0 ? undefined : kept.get(keyOf(key)));
+    const missing = planned.flatMap((attempt) => this.#missing(attempt, keptOf(attempt)));
     this.#look();
     const world = this.#world(newId);
     await this.#sideBySide(missing, (each) => this.#next(each, world, store));
-    await this.#comparePairs(kept, world, store);
+    await this.#comparePairs(world, store);
     const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: this.#spent, lost: this.#lost };
-    const pairs = pairsByKey(this.#pairs);
-    const startedAt = new Date(this.#startedAt).toISOString();
-    const report = reportOf({ ...of, runId, startedAt, reused: this.#reused, pairs, looks: this.#looks });
-    keepRows(report, new Map(this.#parts.rows.map(({ id, row }) => [id, row])));
+    const counted = { reused: this.#reused, pairs: pairsByKey(this.#pairs), looks: this.#looks };
+    const report = reportOf({ ...of, ...counted, runId, startedAt: new Date(this.#startedAt).toISOString() });
+    keepRows(report, new Map(rows.map(({ id, row }) => [id, row])));
+    // The report is there, whether it can be kept or not.
+    await store.end(report).catch(() => {});
     return report;
   }
 
@@ -114,13 +116,12 @@ class EvalRun {
     if (kept === undefined || kept.rowHash !== planned.row.hash || kept.subjectHash !== planned.subjectHash) {
       return [{ planned, kept: undefined, scorers: [] }];
     }
-    const { options, definition } = this.#parts;
-    const again = options.resume === "retry-failed";
+    const again = this.#parts.options.resume === "retry-failed";
     const isOutside = kept.failure !== undefined && outsideReasons.includes(kept.failure.reason);
     if (again && isOutside) return [{ planned, kept: undefined, scorers: [] }];
-    const scorers = scorersToRun(definition, planned.row.row, kept, again);
+    const scorers = scorersToRun(this.#parts.definition, planned.row.row, kept, again);
     if (scorers.length > 0) return [{ planned, kept, scorers }];
-    this.#count(kept);
+    this.#count(planned, kept);
     this.#reused += 1;
     return [];
   }
@@ -128,9 +129,8 @@ class EvalRun {
   #world(newId: () => string): AttemptWorld {
     const { options } = this.#parts;
     const budget = trackerOf(options.budget);
-    const stopping =
-      options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
-    return { clock: this.#clock, newId, budget, signal: stopping, pacing: this.#lanes.pacing };
+    const signal = AbortSignal.any([this.#stop.signal, ...(options.signal === undefined ? [] : [options.signal])]);
+    return { clock: this.#clock, newId, budget, signal, pacing: this.#lanes.pacing, journal: options.journal };
   }
 
   /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
@@ -149,24 +149,29 @@ class EvalRun {
   }
 
   /** Scores or makes an attempt. false: the run is over. */
-  async #next(missing: MissingAttempt, world: AttemptWorld, store: EvalStore): Promise<boolean> {
+  async #next(missing: MissingAttempt, world: AttemptWorld, store: RunStore): Promise<boolean> {
     if (missing.kept !== undefined && (await this.#rescore(missing, missing.kept, { world, store }))) return true;
-    return !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, world, store));
+    const door = this.#lanes.door(missing.planned.of.adapter);
+    const waiting = door?.enter(world.signal);
+    if (waiting !== undefined) await waiting;
+    const goesOn = !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, world, store));
+    door?.left();
+    return goesOn;
   }
 
   /** Asks about the pairs of answers that are not kept, once all answers are there. */
-  async #comparePairs(kept: ReadonlyMap<string, AttemptRecord>, world: AttemptWorld, store: EvalStore): Promise<void> {
+  async #comparePairs(world: AttemptWorld, store: RunStore): Promise<void> {
     if (this.#ended !== undefined || this.#parts.baseline !== undefined) return;
     const again = this.#parts.options.resume === "retry-failed";
     const missing = plannedPairs({ ...this.#parts, records: this.#records }).filter((planned) => {
-      const pair = keptPair(planned, kept.get(keyOf(planned.key)), again);
+      const pair = keptPair(planned, store.kept.get(keyOf(planned.key)), again);
       if (pair !== undefined) this.#pairs.push(pair);
       return pair === undefined;
     });
     await this.#sideBySide(missing, (planned) => this.#askPair(planned, world, store));
   }
 
-  async #askPair(planned: PlannedPair, world: AttemptWorld, store: EvalStore): Promise<boolean> {
+  async #askPair(planned: PlannedPair, world: AttemptWorld, store: RunStore): Promise<boolean> {
     const done = await this.#paid(planned.key, { world, store }, () => askPair(this.#parts.definition, planned, world));
     if (!("made" in done)) return done.goesOn;
     const { record, asked } = done.made;
@@ -181,7 +186,7 @@ class EvalRun {
   async #rescore(
     { planned, scorers }: MissingAttempt,
     kept: AttemptRecord,
-    { world, store }: { readonly world: AttemptWorld; readonly store: EvalStore },
+    { world, store }: { readonly world: AttemptWorld; readonly store: RunStore },
   ): Promise<boolean> {
     const scored = await rescored(this.#parts.definition, { planned, kept, scorers }, world);
     this.#spent = addUsage(this.#spent, scored.usage);
@@ -192,25 +197,25 @@ class EvalRun {
     }
     await store.finish(scored.record);
     this.#reused += 1;
-    this.#count(scored.record);
+    this.#count(planned, scored.record);
     this.#look();
     this.#progress();
     return true;
   }
 
   /** Makes one attempt. false: what is left of the budget does not pay for it. */
-  async #make(planned: PlannedAttempt, world: AttemptWorld, store: EvalStore): Promise<boolean> {
+  async #make(planned: PlannedAttempt, world: AttemptWorld, store: RunStore): Promise<boolean> {
     const done = await this.#paid(keyFields(planned), { world, store }, () => makeAttempt(this.#parts, planned, world));
     if (!("made" in done)) return done.goesOn;
     await store.finish(done.made);
-    this.#took(done.made);
+    this.#took(planned, done.made);
     return true;
   }
 
   /** Does what is paid for, where the budget allows as much as others like it have spent. */
   async #paid<Made extends object>(
     key: AttemptKey,
-    { world, store }: { readonly world: AttemptWorld; readonly store: EvalStore },
+    { world, store }: { readonly world: AttemptWorld; readonly store: RunStore },
     work: () => Promise<Made | NotRun>,
   ): Promise<{ readonly made: Made } | { readonly goesOn: boolean }> {
     const worstCase = this.#expected.of(key.variant);
@@ -241,16 +246,16 @@ class EvalRun {
     return this.#ended !== undefined;
   }
 
-  #count(record: AttemptRecord): void {
-    this.#records.set(keyOf(record), record);
+  #count({ place }: PlannedAttempt, record: AttemptRecord): void {
+    this.#records.set(place, record);
     this.#expected.add(record);
     if (record.status === "failed") this.#failed += 1;
     if (isUnscored(record)) this.#unscored += 1;
     this.#looks?.add(record);
   }
 
-  #took(record: AttemptRecord): void {
-    this.#count(record);
+  #took(planned: PlannedAttempt, record: AttemptRecord): void {
+    this.#count(planned, record);
     this.#spent = addUsage(this.#spent, addUsage(record.usage, record.judgeUsage));
     const why = this.#systemic.add(record);
     if (why !== undefined) this.#end("systemic", why);
@@ -290,10 +295,6 @@ class EvalRun {
       leftMs: now === 0 ? undefined : Math.round((elapsedMs / now) * (total - done)),
       pace: this.#lanes.perSecond(),
     };
-    try {
-      onProgress(progress);
-    } catch {
-      // A listener that fails changes nothing.
-    }
+    callListener(onProgress, progress);
   }
 }

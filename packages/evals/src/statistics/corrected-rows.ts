@@ -22,12 +22,51 @@ export interface JudgedRow {
  * judge whom few labels never contradict is not taken for infallible.
  */
 export function correctedWithin(rows: readonly JudgedRow[], level: Level, range: readonly [number, number]): Estimate {
-  const labelled = rows.flatMap(({ label }) => (label === undefined ? [] : [label]));
-  const count = labelled.length;
-  const weight = weightOf(labelled);
+  return estimated(partsOf(rows, Math.abs(range[1] - range[0])), level, range);
+}
+
+/**
+ * The difference of two such means on the same rows, in the same order: variant less baseline (EVL-18). What both add to
+ * the error of a cluster is subtracted before it is squared, so that what makes a row hard for both does not count.
+ */
+export function correctedDifference(
+  variant: readonly JudgedRow[],
+  baseline: readonly JudgedRow[],
+  level: Level,
+  span: number,
+): Estimate {
+  const [own, other] = [partsOf(variant, span), partsOf(baseline, span)];
+  const sums = new Map(own.sums);
+  for (const [cluster, sum] of other.sums) sums.set(cluster, (sums.get(cluster) ?? 0) - sum);
+  const both: Parts = {
+    value: own.value - other.value,
+    sums,
+    added: own.added + other.added,
+    labelled: Math.min(own.labelled, other.labelled),
+    rows: own.rows,
+  };
+  return estimated(both, level, [-span, span]);
+}
+
+/** A corrected mean, and what its error is made of. */
+interface Parts {
+  readonly value: number;
+  /** What the rows of each cluster add to the error. */
+  readonly sums: ReadonlyMap<string | number, number>;
+  /** The square of what the added labels add. */
+  readonly added: number;
+  /** The number of clusters that have a label. */
+  readonly labelled: number;
+  readonly rows: number;
+}
+
+function partsOf(rows: readonly JudgedRow[], span: number): Parts {
+  const labels = rows.flatMap(({ label }) => (label === undefined ? [] : [label]));
+  const count = labels.length;
+  const weight = weightOf(labels);
   const errorOf = (label: { readonly judge: number; readonly person: number }): number =>
     label.person - weight * label.judge;
-  const bias = mean(labelled.map(errorOf));
+  const bias = mean(labels.map(errorOf));
   const answered = mean(rows.map((row) => row.answered));
   const parts = rows.map((row) => row.answered * (weight * row.judge + bias) + row.failed);
   const value = mean(parts);
@@ -39,12 +78,18 @@ export function correctedWithin(rows: readonly JudgedRow[], level: Level, range:
     sums.set(cluster, (sums.get(cluster) ?? 0) + (parts[place]! - value) / rows.length + fromLabel);
     if (label !== undefined) withLabel.add(cluster);
   }
-  const span = Math.abs(range[1] - range[0]);
-  const farthest = labelled.reduce((most, label) => Math.max(most, Math.abs(errorOf(label) - bias)), 0);
+  const farthest = labels.reduce((most, label) => Math.max(most, Math.abs(errorOf(label) - bias)), 0);
   const added = 2 * ((answered * (farthest === 0 ? span : farthest)) / count) ** 2;
+  return { value, sums, added, labelled: withLabel.size, rows: rows.length };
+}
+
+function estimated(
+  { value, sums, added, labelled, rows }: Parts,
+  level: Level,
+  range: readonly [number, number],
+): Estimate {
   const squares = [...sums.values()].reduce((sum, part) => sum + part ** 2, added);
-  const clusters = withLabel.size;
-  const half = studentCritical(level.error, clusters - 1) * Math.sqrt((squares * clusters) / (clusters - 1));
+  const half = studentCritical(level.error, labelled - 1) * Math.sqrt((squares * labelled) / (labelled - 1));
   const cut = (end: number): number => Math.min(Math.max(...range), Math.max(Math.min(...range), end));
   return {
     value: cut(value),
@@ -52,7 +97,7 @@ export function correctedWithin(rows: readonly JudgedRow[], level: Level, range:
     high: cut(value + half),
     confidence: level.confidence,
     method: "prediction-powered",
-    rows: rows.length,
+    rows,
     clusters: sums.size,
   };
 }

@@ -43,6 +43,15 @@ describe("differences", () => {
     expect((high - low) / 2).toBeCloseTo(studentCritical(0.05, 22) * Math.sqrt(variance), 12);
   });
 
+  test("STA-1 the interval of Newcombe's example is near the one that he recommends, and a little wider", () => {
+    // R. G. Newcombe, Statistics in Medicine 17 (1998), 2635-2650: of 50 pairs 36 both, 12 the first alone, 2 the second
+    // alone, none neither. His method 10 gives 0.0569 to 0.3404.
+    const { value, low, high } = differenceInterval(differences(12, 2, 50), { span: 1 });
+    expect(value).toBe(0.2);
+    expect(Math.abs(low - 0.0569)).toBeLessThan(0.02);
+    expect(Math.abs(high - 0.3404)).toBeLessThan(0.02);
+  });
+
   test("STA-1 the span scales an interval of right or wrong answers", () => {
     const once = differenceInterval(differences(9, 3, 30), { span: 1 });
     const tenfold = differenceInterval(

@@ -4,7 +4,7 @@ import { inject } from "vitest";
 import { describeSnapshots, undoable } from "./snapshots.ts";
 import { digestOfFolder, temporaryFolder, undoFolder } from "./temporary.ts";
 
-const runs = inject("exhaustive") ? 100 : 25;
+const runs = inject("exhaustive") ? 100 : 10;
 
 describeSnapshots("memoryFilesystem", runs, async (files) =>
   undoable({ filesystem: memoryFilesystem(files), close: async () => {} }),

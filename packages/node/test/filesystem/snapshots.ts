@@ -17,7 +17,7 @@ export function undoable(
   return { filesystem, close, digest };
 }
 
-const tree: Tree = {
+export const tree: Tree = {
   "a.txt": "a",
   "folder/b.txt": "b",
   "folder/inner/c.bin": new Uint8Array([0, 255]),
@@ -170,14 +170,14 @@ interface Change {
   readonly path: string;
   readonly content: string;
 }
-type Step =
+export type Step =
   | Change
   | { readonly do: "snapshot"; readonly savepoint: boolean }
   | { readonly do: "restore" | "release"; readonly which: number }
   | { readonly do: "together"; readonly paths: readonly string[] };
 
 const path = fc.array(fc.constantFrom("a", "a.txt"), { minLength: 1, maxLength: 2 }).map((names) => names.join("/"));
-const step: fc.Arbitrary<Step> = fc.oneof(
+export const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
@@ -195,19 +195,26 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-interface Taken {
+/** A snapshot, and what there was when it was taken. */
+export interface Taken {
   readonly snapshot: unknown;
   readonly digest: unknown;
   readonly model: Model;
 }
 
-async function run(made: Undoable, steps: readonly Step[]): Promise<void> {
+/** Takes the steps; `look` gets the snapshots and the model after each of them. */
+export async function run(
+  made: Undoable,
+  steps: readonly Step[],
+  look: (taken: readonly Taken[], model: Model) => void = () => {},
+): Promise<void> {
   const { filesystem } = made;
   const taken: Taken[] = [];
   let model = modelOf(tree);
   for (const each of steps) {
     model = await take(made, each, model, taken);
     expect(await contentOf(filesystem)).toEqual(sorted(model));
+    look(taken, model);
   }
   for (const { snapshot } of taken) await filesystem.release?.(snapshot);
   expect(await contentOf(filesystem)).toEqual(sorted(model));
@@ -261,7 +268,7 @@ async function works(promise: Promise<void>): Promise<boolean> {
 }
 
 /** Paths and texts; null: a folder. */
-type Model = Map<string, string | null>;
+export type Model = Map<string, string | null>;
 
 function modelOf(files: Tree): Model {
   const model: Model = new Map();

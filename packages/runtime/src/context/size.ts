@@ -1,7 +1,6 @@
 // How large a request is, in characters and in tokens.
 import type { JsonSchema, Message, ModelRequest } from "@proviso/core";
-import { fileTokensIn, type FileBound } from "../content/file-tokens.ts";
-import { charactersOf, type KnownCost } from "../usage.ts";
+import { fileTokensIn, type FileBound, charactersOf, type KnownCost } from "../tokens.ts";
 
 /** What is around each message and each tool on a wire: roles, ids, braces. */
 const charactersAround = 24;

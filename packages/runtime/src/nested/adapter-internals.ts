@@ -2,6 +2,7 @@ import type { Clock, EvaluateOptions, FileSupport, Pace, Prompt, PromptResponse,
 import type { Nesting } from "../run.ts";
 import type { Prices } from "../prices.ts";
 import type { Asked, Chain } from "../request/chain.ts";
+import type { Secrets } from "../secrets.ts";
 
 /** What is known of an adapter before it is asked anything. */
 export interface AdapterFacts {
@@ -34,6 +35,8 @@ type Evaluator = <Output>(
 export interface AdapterInternals {
   readonly evaluate: Evaluator;
   readonly facts: AdapterFacts;
+  /** Hides its secrets in any value; undefined: it has none. */
+  readonly redact: Secrets["redact"] | undefined;
   /** Makes an adapter like this one whose requests keep this pace. */
   atPace(pace: Pace): ProviderAdapter;
   /** What it brings to a chain; undefined for an agent. */

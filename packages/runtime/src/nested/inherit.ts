@@ -11,7 +11,7 @@ import type { Tape } from "../recording/contract.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { Observing } from "../observing/contract.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { enclosing, enclosingOfNested, type Enclosing } from "../transactions/enclosing.ts";
+import { enclosing, enclosingOfNested, type Enclosing } from "../transactions/session-view.ts";
 import { endlessWait } from "../transactions/endless-wait.ts";
 import { nameOfWriterAround } from "../transactions/lock.ts";
 

@@ -7,6 +7,7 @@ import {
   type SliceValue,
   type TouchedResource,
 } from "@proviso/core";
+import { firstChanges } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
@@ -56,8 +57,6 @@ function touchedBy(run: Run, transaction: Transaction, callIds: readonly string[
   return [...touched.values()];
 }
 
-const mostChanges = 1000;
-
 /** undefined: the resource does not know. */
 function changesOf({ snapshots }: Transaction, resource: unknown): readonly ResourceChange[] | undefined {
   if (!isSnapshotable(resource) || typeof resource.changesSince !== "function") return undefined;
@@ -65,7 +64,11 @@ function changesOf({ snapshots }: Transaction, resource: unknown): readonly Reso
   // A resource without a snapshot was only read.
   if (taken === undefined) return [];
   if (taken.taking !== undefined) return undefined;
-  const changes = resource.changesSince(taken.snapshot);
-  if (changes.length <= mostChanges) return changes;
-  return [...changes.slice(0, mostChanges - 1), { path: "…", kind: "changed" }];
+  try {
+    const changes = resource.changesSince(taken.snapshot);
+    return changes === undefined ? undefined : firstChanges(changes);
+  } catch {
+    // A disk that fails, for example: what was asked for is named all the same.
+    return undefined;
+  }
 }

@@ -11,6 +11,8 @@ export interface Touched {
 export interface ObservedCalls {
   /** The calls that it is the transaction of; left out: it is no call's. */
   readonly callIds?: readonly string[];
+  /** Whether an observer takes what they change. */
+  readonly isObserved?: boolean;
   /** What the calls asked for, in that order; noted where observers take changes. */
   touched?: Touched[];
   /** The calls that were reported to the observers. */

@@ -17,34 +17,45 @@ export function runAround<T>(
   observers: Observers,
   observed: Observed,
   step: Step,
-  work: () => Promise<T>,
+  work: () => T | Promise<T>,
   from = 0,
 ): Promise<T> {
   const observer = observers.all[from];
   if (observer === undefined) return promised(work);
   let outcome: Promise<T> | undefined;
-  let shown: Promise<unknown> | undefined;
+  let end: StepEnd<T> | undefined;
+  let isOver = false;
   const run = (): Promise<T> => (outcome ??= runAround(observers, observed, step, work, from + 1));
   // An observer sees when the step is over, and why it failed, but not what it came to.
-  const begin = (): Promise<never> => (shown ??= endOf(run(), observed)) as Promise<never>;
+  const begin = (): Promise<never> => {
+    end ??= endOf(run(), observed);
+    // Its rejection is left alone: it comes too late to be waited for.
+    if (isOver) end.shown.catch(() => {});
+    return end.shown as Promise<never>;
+  };
   try {
     if (observer.around === undefined) return run();
     const returned: unknown = observer.around(step, begin);
     if (outcome === undefined) failed(observed, "around", "It returned before it called the work.");
-    if (isThenable(returned)) {
-      returned.then(undefined, (error: unknown) => {
-        const passedOn = (shown ?? Promise.resolve()).then(
-          () => false,
-          (own: unknown) => own === error,
-        );
-        void passedOn.then((isOwn) => (isOwn ? undefined : failed(observed, "around", error)));
-      });
-    }
+    // Most observers return what they were given.
+    if (returned !== end?.shown && isThenable(returned)) watch(returned, end?.shown, observed);
   } catch (error) {
     failed(observed, "around", error);
   }
+  isOver = true;
   // What the observer does when the step is over is done before the step's caller goes on.
-  return shown === undefined ? run() : shown.then(run, run);
+  return end === undefined ? run() : end.shown.then(end.value, end.value);
+}
+
+/** Logs what an observer's own promise rejects with, where that is not what the step failed with. */
+function watch(returned: PromiseLike<unknown>, shown: Promise<unknown> | undefined, observed: Observed): void {
+  returned.then(undefined, (error: unknown) => {
+    const passedOn = (shown ?? Promise.resolve()).then(
+      () => false,
+      (own: unknown) => own === error,
+    );
+    void passedOn.then((isOwn) => (isOwn ? undefined : failed(observed, "around", error)));
+  });
 }
 
 /** Calls one member of each observer. */
@@ -64,20 +75,36 @@ export function callEach(
   }
 }
 
-async function promised<T>(work: () => Promise<T>): Promise<T> {
+async function promised<T>(work: () => T | Promise<T>): Promise<T> {
   return work();
 }
 
-/** Settles with the work; its rejection may be left alone. */
-function endOf(work: Promise<unknown>, observed: Observed): Promise<undefined> {
-  const ended = work.then(
-    () => undefined,
-    (error: unknown) => {
-      throw observed.hide(error);
+/** How a step ended. */
+interface StepEnd<T> {
+  /** What the observers see. */
+  readonly shown: Promise<undefined>;
+  /** Returns what the step came to, or throws; to be called when `shown` is settled. */
+  value(): T;
+}
+
+function endOf<T>(work: Promise<T>, observed: Observed): StepEnd<T> {
+  let ended: { readonly value: T } | { readonly error: unknown };
+  return {
+    shown: work.then(
+      (value) => {
+        ended = { value };
+        return undefined;
+      },
+      (error: unknown) => {
+        ended = { error };
+        throw observed.hide(error);
+      },
+    ),
+    value() {
+      if ("error" in ended) throw ended.error;
+      return ended.value;
     },
-  );
-  ended.catch(() => {});
-  return ended;
+  };
 }
 
 function failed(observed: Observed, member: keyof Observer, error: unknown): void {

@@ -64,6 +64,6 @@ export class RunObserving implements Observing, Observed {
   }
 
   #around<T>(step: Step, work: () => T | Promise<T>): Promise<T> {
-    return runAround(this.#observers, this, Object.freeze(step), async () => work());
+    return runAround(this.#observers, this, Object.freeze(step), work);
   }
 }

@@ -8,7 +8,7 @@ import {
   type SchemaResult,
   messageOf,
 } from "@proviso/core/internal";
-import { repairText } from "../continued.ts";
+import { repairText } from "../conversation.ts";
 import { failure, type Failure, type OutputFailure } from "../failures.ts";
 import { extractJson } from "./extract.ts";
 
@@ -73,3 +73,6 @@ function outputFailure(response: ModelResponse, issues: readonly SchemaIssue[], 
     payload: response.payload,
   });
 }
+
+/** A final answer, and what was read from it. */
+export type Answer = ParsedOutput & { readonly response: ModelResponse };

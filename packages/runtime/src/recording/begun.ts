@@ -33,8 +33,15 @@ export function begunEntry(
 /** The history that the evaluation was given; a replay is given none. */
 function historyOf(run: Run, { messages, continueFrom }: EvaluateOptions): Pick<Begun, "history"> {
   if (messages === undefined && continueFrom === undefined) return {};
-  const { question } = run.conversation;
+  const { question, earlier, added } = run.conversation;
   const all = run.conversation.messages();
   const { messages: shown } = run.redaction.details({ messages: all } as never) as { readonly messages: typeof all };
-  return { history: question === undefined ? { messages: shown } : { messages: shown, question } };
+  return {
+    history: {
+      messages: shown,
+      ...(question === undefined ? {} : { question }),
+      earlier,
+      ...(added === undefined ? {} : { added: run.redaction.value(added) }),
+    },
+  };
 }

@@ -29,6 +29,22 @@ export function differenceIn(
   return undefined;
 }
 
+/** Whether two values of plain JSON are the same. Anything that JSON would change is not. */
+export function isSameJson(recorded: unknown, now: unknown): boolean {
+  if (recorded === now) return true;
+  if (!isObject(recorded) || !isObject(now) || "toJSON" in now) return false;
+  const isList = Array.isArray(now);
+  if (isList !== Array.isArray(recorded)) return false;
+  if (isList && (recorded as unknown as unknown[]).length !== now.length) return false;
+  let fields = 0;
+  for (const key in now) {
+    if (now[key] === undefined || !isSameJson(recorded[key], now[key])) return false;
+    fields += 1;
+  }
+  for (const _ in recorded) fields -= 1;
+  return fields === 0;
+}
+
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }

@@ -25,6 +25,7 @@ import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { SessionCore } from "../session/session-core.ts";
+import type { CallKey } from "../tools/idempotency-key.ts";
 import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { PolicyStep } from "./entries.ts";
 
@@ -75,7 +76,7 @@ export interface HandlerParts<Invocation> {
   readonly input: unknown;
   readonly calling: {
     readonly context: ToolContext;
-    idempotencyKey(): string;
+    callKey(): CallKey;
     beginReconcile(): void;
     beginCheck(policy: ToolPolicy): void;
   };

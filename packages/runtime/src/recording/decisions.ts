@@ -2,7 +2,7 @@
 import { deny, type PolicyDecision, type Suspension, type Tool, type ToolCall, type ToolReturn } from "@proviso/core";
 import { restoredResult, toJsonValue } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
-import { keyOfCall } from "../tools/idempotency-key.ts";
+import { CallKey } from "../tools/idempotency-key.ts";
 import type { PolicyQuestion } from "./contract.ts";
 import type { AskedOf, EntryOf, SuspendedCall } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
@@ -84,7 +84,7 @@ function askedOf(run: Run, { call, policy, step }: PolicyQuestion, isInTurn: boo
 
 /** The key of a call that is run again as part of a whole: another attempt may give it another id. */
 function keyIn(run: Run, call: ToolCall, isInTurn: boolean): string | undefined {
-  return run.isInside || isInTurn ? keyOfCall(run, call) : undefined;
+  return run.isInside || isInTurn ? new CallKey(run, call).value : undefined;
 }
 
 /**

@@ -2,13 +2,15 @@
 import type { Tool, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
+import type { CallKey } from "../tools/idempotency-key.ts";
 import type { EntryContent } from "./entries.ts";
+import { LazyContent } from "./kept-entry.ts";
 import type { UnknownCall } from "./run-source.ts";
 import { isAllIn, isOpenIn, type Together } from "./together.ts";
 
 /** How effects are kept. */
 interface Keeper {
-  append(evaluationId: string, content: EntryContent): void;
+  append(evaluationId: string, content: EntryContent | LazyContent): void;
   assertNoFault(): void;
   flushed(): Promise<void> | undefined;
   /** Whether a write has failed that nothing waited for yet. */
@@ -19,12 +21,33 @@ interface Keeper {
   writeTogether(): void;
 }
 
+/** An entry which says that a handler begins or has ended, with the key of its call. */
+class HandlerContent extends LazyContent {
+  readonly kind: "started" | "finished";
+  readonly turn: number;
+  readonly callId: string;
+  readonly #key: CallKey | undefined;
+
+  constructor(kind: "started" | "finished", turn: number, callId: string, key: CallKey | undefined) {
+    super();
+    this.kind = kind;
+    this.turn = turn;
+    this.callId = callId;
+    this.#key = key;
+  }
+
+  plain(): EntryContent {
+    const { kind, turn, callId } = this;
+    return { kind, turn, callId, idempotencyKey: this.#key?.value ?? "" };
+  }
+}
+
 /** Calls whose end the record has only when their transaction has ended, because a resource outlives the process. */
 export class EffectRecord {
   readonly #unknown: readonly UnknownCall[];
   readonly #keeper: Keeper;
   readonly #known = new Set<string>();
-  readonly #keys = new Map<string, string>();
+  readonly #keys = new Map<string, CallKey>();
   readonly #held = new Map<Transaction, string[]>();
   /** Whether the turn of an agent has changed what stays when it is lost. */
   staysOfTurn = false;
@@ -43,10 +66,10 @@ export class EffectRecord {
   }
 
   /** A handler is about to begin; resolves when that is kept. undefined: nothing has to be waited for. */
-  starting(run: Run, call: ToolCall, tool: Tool, idempotencyKey: string): Promise<void> | undefined {
+  starting(run: Run, call: ToolCall, tool: Tool, key: CallKey): Promise<void> | undefined {
     this.#keeper.assertNoFault();
-    this.#keys.set(call.id, idempotencyKey);
-    this.#keeper.append(run.evaluationId, { kind: "started", turn: run.turn, callId: call.id, idempotencyKey });
+    this.#keys.set(call.id, key);
+    this.#keeper.append(run.evaluationId, new HandlerContent("started", run.turn, call.id, key));
     if (this.#isInOpenFile(run)) return undefined;
     return tool.readOnly === true && !this.#keeper.hasFailed ? undefined : this.#keeper.flushed();
   }
@@ -84,8 +107,7 @@ export class EffectRecord {
       this.#changed(run, callId, transaction);
       // A turn of an agent may be lost although its calls were committed: this shows that they were.
       if (isTogether && !this.#keeper.isInTurn) continue;
-      const idempotencyKey = this.#keys.get(callId) ?? "";
-      this.#keeper.append(run.evaluationId, { kind: "finished", turn: run.turn, callId, idempotencyKey });
+      this.#keeper.append(run.evaluationId, new HandlerContent("finished", run.turn, callId, this.#keys.get(callId)));
     }
     if (isTogether) this.#appendCommitted(run, transaction, held);
     if (!isOpen) return this.#keeper.flushed() ?? Promise.resolve();

@@ -3,7 +3,6 @@ import type {
   Divergence,
   EvaluateOptions,
   FrameworkEvent,
-  Message,
   ModelFailure,
   ModelResponse,
   Pending,
@@ -12,6 +11,7 @@ import type {
   ToolCall,
   ToolResult,
 } from "@proviso/core";
+import type { RecordedHistory } from "../conversation.ts";
 
 /** The framework's events that a record holds: those of a stream are derived from its deltas. */
 export type RecordedEvent = Exclude<
@@ -83,7 +83,7 @@ export type EntryContent =
       /** The options that its loop depends on. */
       readonly options: RecordedOptions;
       /** The history that it went on with; left out: none. */
-      readonly history?: { readonly messages: readonly Message[]; readonly question?: number | undefined } | undefined;
+      readonly history?: RecordedHistory | undefined;
       /** The override that was found; left out: none was asked for, or there was none. */
       readonly override?: PromptOverride | undefined;
     }

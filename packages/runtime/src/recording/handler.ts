@@ -1,6 +1,6 @@
 // A handler of a recorded run: kept before it begins, and not begun where its call may have been done already.
 import type { PolicyDecision, Tool, ToolCall, ToolReturn } from "@proviso/core";
-import { after } from "../at-once.ts";
+import { after } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { ownInput } from "../tools/arguments.ts";
 import { decidedBy, decideLater, isLater, type Denied } from "../tools/policies.ts";
@@ -34,7 +34,7 @@ export function recordedHandler<Invocation>(
   const ended = (invocation: Invocation): Invocation =>
     record.fault === undefined ? invocation : parts.thrown(record.fault);
   const begin = (): Invocation | Promise<Invocation> => {
-    const starting = effects.starting(run, call, tool, parts.calling.idempotencyKey());
+    const starting = effects.starting(run, call, tool, parts.calling.callKey());
     if (starting === undefined) return after(parts.execute(), ended);
     return starting
       .then(() => parts.whyTooLate() ?? after(parts.execute(), ended))

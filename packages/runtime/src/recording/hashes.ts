@@ -36,7 +36,10 @@ export function messageHash(message: Message, hide: Hide | undefined): string {
 const sharedHashes = new WeakMap<object, string>();
 
 /** The hash of the tools, of the choice and of the output of a request. */
-export function restHashes({ tools, toolChoice, output }: ModelRequest, hide: Hide | undefined): readonly string[] {
+export function restHashes(
+  { tools, toolChoice, output }: Pick<ModelRequest, "tools" | "toolChoice" | "output">,
+  hide: Hide | undefined,
+): readonly string[] {
   return [tools, toolChoice ?? null, output ?? null].map((part) => partHash(part, hide));
 }
 

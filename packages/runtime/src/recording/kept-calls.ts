@@ -5,7 +5,7 @@ import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { keptFeedback } from "../tools/feedback.ts";
-import { toolMessage } from "../tools/message.ts";
+import { toolMessage } from "../tools/result.ts";
 import type { KeptCalls } from "./contract.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { Prefix } from "./prefix.ts";
@@ -17,7 +17,7 @@ export interface Delivery {
   readonly run: Pick<Run, "core" | "watch"> & Partial<Pick<Run, "attempt" | "observing">>;
   /** Whether listeners receive them. */
   readonly isEmitted: boolean;
-  /** Events of the application that the record has already. */
+  /** Events of the application that the record has, and that are delivered later. */
   readonly delivering: WeakSet<object>;
   timed(at: number): void;
   /** An agent streamed while its call ran, or a limit ended its turn. */
@@ -137,11 +137,11 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
   emitAgain(event, delivery);
   const { attempt, watch, observing } = delivery.run;
   for (const each of dispatched) {
-    delivery.delivering.add(each);
     // Listeners receive it when the attempt counts.
-    if (attempt !== undefined)
+    if (attempt !== undefined) {
+      delivery.delivering.add(each);
       attempt.pendingEvents.push({ event: each, by: { watch, observing }, callId: event.callId });
-    else if (delivery.isEmitted) {
+    } else if (delivery.isEmitted) {
       core.notify(each);
       watch?.({ type: "app", event: each });
     }
@@ -177,7 +177,6 @@ export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
   const event = frozenInDepth(entry.event);
   const { core } = delivery.run;
   core.reduceConcurrent(event);
-  delivery.delivering.add(event);
   if (delivery.isEmitted) core.notify(event);
 }
 

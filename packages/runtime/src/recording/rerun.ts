@@ -17,7 +17,8 @@ import { toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
-import { answerAgain, RequestHashes } from "./answers.ts";
+import { answerAgain } from "./answers.ts";
+import { RequestHashes } from "./asked.ts";
 import { callAround, hiddenCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
 import type {
   HandlerParts,
@@ -148,8 +149,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (run.nesting !== undefined) return;
     const [begun] = this.#opened.entries;
     if (begun?.kind === "begun" && begun.history !== undefined) {
-      const { messages, question } = begun.history;
-      run.conversation.replace({ messages, question });
+      run.conversation.recall(begun.history);
     }
     // What listeners refused is refused again.
     run.core.session.on("tool.invoked", ({ evaluationId, turn, callId, result }) => {

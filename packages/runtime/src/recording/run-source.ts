@@ -1,6 +1,7 @@
 import type { Blobs } from "@proviso/core";
 import type { Secrets } from "../secrets.ts";
 import type { EntryOf, JournalEntry, SuspendedCall } from "./entries.ts";
+import type { KeptEntry } from "./kept-entry.ts";
 import type { Together } from "./together.ts";
 
 /** What the runtime needs of a journal for one run: a list that only grows. */
@@ -25,6 +26,11 @@ export interface RunSource {
   open(): Promise<OpenedSource>;
   /** Takes the entry over; it never waits and never throws. */
   append(entry: JournalEntry): void;
+  /**
+   * Like `append`, for a source that makes an entry whole when it is written (`journalEntry`), which may be never: entries
+   * come in the order of their indices. Left out: `append` is called.
+   */
+  keep?(entry: KeptEntry): void;
   /**
    * Resolves when all that was appended would survive; undefined: it does already. Rejects with a JournalError, and from
    * then on always.

@@ -1,5 +1,6 @@
 // The steps of a run: what is kept, forked at, and named in errors.
-import type { JournalEntry } from "./entries.ts";
+import type { EntryContent, JournalEntry } from "./entries.ts";
+import type { KeptEntry } from "./kept-entry.ts";
 
 /**
  * Counts the steps of the run's own evaluation, entry after entry: answers of the model and ends of calls. A whole turn of
@@ -11,18 +12,21 @@ export class StepCounter {
   isInTurn = false;
 
   /** How many steps end with this entry. */
-  add(entry: JournalEntry): number {
+  add(entry: JournalEntry | KeptEntry): number {
+    const content = "content" in entry ? entry.content : entry;
     this.#own ??= entry.evaluationId;
     if (entry.evaluationId !== this.#own) return 0;
     const wasInTurn = this.isInTurn;
-    if (entry.kind === "asked") this.isInTurn = entry.isAgent === true;
-    else if (entry.kind === "answered" || entry.kind === "resumed") this.isInTurn = false;
-    if (entry.kind === "answered") return entry.answer.failure === undefined ? 1 : 0;
-    return wasInTurn ? 0 : stepsOfCalls(entry);
+    if (content.kind === "asked") this.isInTurn = "isAgent" in content && content.isAgent === true;
+    else if (content.kind === "answered" || content.kind === "resumed") this.isInTurn = false;
+    // What has to be made yet ends no step.
+    if ("plain" in content) return 0;
+    if (content.kind === "answered") return content.answer.failure === undefined ? 1 : 0;
+    return wasInTurn ? 0 : stepsOfCalls(content);
   }
 }
 
-function stepsOfCalls(entry: JournalEntry): number {
+function stepsOfCalls(entry: EntryContent): number {
   if (entry.kind === "committed") return entry.callIds.length;
   return entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success ? 1 : 0;
 }

@@ -3,7 +3,7 @@ import type { AppEvent } from "@proviso/core";
 import { frozenJson, toJsonValue } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { UnnumberedEvent } from "../session/session-core.ts";
-import { differenceIn } from "./compare.ts";
+import { differenceIn, isSameJson } from "./compare.ts";
 import type { NumberedEvent } from "./contract.ts";
 import type { JournalEntry, RecordedEvent } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
@@ -43,7 +43,9 @@ export class TapeEvents extends TapeEntries {
       this.diverge({ what: "event", path: "type", recorded: recorded.kind, now: now.type });
     }
     const { event } = recorded;
-    const found = differenceIn(comparable(event), comparable(toJsonValue(now)?.value));
+    const found = isSameEvent(event, now)
+      ? undefined
+      : differenceIn(comparable(event), comparable(toJsonValue(now)?.value));
     if (found !== undefined) {
       const difference = { what: "event", ...found, path: `${event.type}: ${found.path}` } as const;
       // Another prompt, model or override may change what an event says, and not which one comes.
@@ -59,10 +61,8 @@ export class TapeEvents extends TapeEntries {
   }
 
   dispatched(run: Run, event: AppEvent, callId: string): boolean {
-    const isKept = this.delivering.has(event);
-    this.delivering.add(event);
     if (!this.isLive) return this.isReplay;
-    if (this.fault !== undefined || isKept) return true;
+    if (this.fault !== undefined || this.delivering.has(event)) return true;
     this.tick();
     this.keepDispatched(run.evaluationId, event, callId);
     return true;
@@ -78,6 +78,21 @@ export class TapeEvents extends TapeEntries {
     }
     this.appendAt(evaluationId, { kind: "dispatched", event: copy.value as AppEvent, callId });
   }
+}
+
+/** Whether nothing that has to be the recorded one differs, found without a copy; false: perhaps something does. */
+function isSameEvent(recorded: object, now: object): boolean {
+  const [before, after] = [recorded, now] as Readonly<Record<string, unknown>>[];
+  const others = ofAttempt[String(before?.["type"])];
+  if (others !== undefined || before === undefined || after === undefined) return false;
+  let fields = 0;
+  for (const name in after) {
+    if (name === "seq" || name === "sessionId" || name === "at" || after[name] === undefined) continue;
+    if (!isSameJson(before[name], after[name])) return false;
+    fields += 1;
+  }
+  for (const name in before) if (name !== "seq" && name !== "sessionId" && name !== "at") fields -= 1;
+  return fields === 0;
 }
 
 /** Returns the fields of an event that have to be the recorded ones. */

@@ -76,19 +76,18 @@ export class RecordedLimits implements Limits {
     return granting instanceof Promise ? granting.then(seen) : seen(granting);
   }
 
-  async race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
+  race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
     const before = this.#fromRecord("race", phase);
     if (before !== undefined) {
       work.catch(() => {});
-      return before as LimitFailure;
+      return Promise.resolve(before as LimitFailure);
     }
-    const ended: unknown = await this.#limits.race(work, phase);
-    if (ended === stoppedTurn) return this.#fromRecord("race", phase) as LimitFailure;
-    if (isFailure(ended as T | Failure) && isLimit(ended as Failure)) {
-      const fired = this.#limits.stopped(phase);
-      if (fired !== undefined) this.#record.met("race", fired);
-    }
-    return ended as T;
+    const racing = this.#limits.race(work, phase, (fired) => this.#record.met("race", fired));
+    // Only the turn of an agent that is read from a record ends like that; else there is one promise less.
+    if (!this.#record.isKept()) return racing;
+    return racing.then((ended) =>
+      (ended as unknown) === stoppedTurn ? (this.#fromRecord("race", phase) as LimitFailure) : ended,
+    );
   }
 
   close(): void {

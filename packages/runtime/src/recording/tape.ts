@@ -1,14 +1,12 @@
 // The record of one run, as the kernel uses it: see tape-entries.ts for how it moves.
 import {
   RunError,
-  type AppEvent,
   type EvaluateOptions,
   type EvaluationFailure,
   type Prompt,
   type PromptOverride,
   type RunFacts,
 } from "@proviso/core";
-import { isFrameworkEventType } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import { spent } from "../failing.ts";
 import { abortedFailure, errorOf, type Failure } from "../failures.ts";
@@ -90,19 +88,17 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
         this.diverge({ what: "prompt", path: "prompt", recorded: begun.prompt, now: promptName });
       }
       if (this.isReplay && begun.kind === "begun" && begun.history !== undefined) {
-        const { messages, question } = begun.history;
-        run.conversation.replace({ messages, question });
+        run.conversation.recall(begun.history);
       }
     } else {
       const session = this.#session as RecordedSession;
       // The evaluation began when its tape was opened.
       this.appendAt(run.evaluationId, begunEntry(run, session, this.#options, this.foundOverride));
     }
-    this.#stopListening = run.core.session.on("*", (event) => {
-      if (isFrameworkEventType(event.type) || this.delivering.has(event) || !this.isLive) return;
+    this.#stopListening = run.core.watchDispatch((event) => {
       // The time of the run does not move with what the application does.
-      if (this.fault !== undefined) return;
-      this.keepDispatched(run.evaluationId, run.redact(event as AppEvent), undefined);
+      if (!this.isLive || this.fault !== undefined) return;
+      this.keepDispatched(run.evaluationId, run.redact(event), undefined);
     });
   }
 

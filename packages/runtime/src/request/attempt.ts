@@ -1,21 +1,20 @@
 // 1. Nothing begins after a limit: the limits are checked before the request, and again after its event.
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
-import type { Message, ModelFailure, ModelRequest, ModelResponse, Usage } from "@proviso/core";
+import type { Message, ModelFailure, ModelRequest, ModelResponse, Usage, ProviderRequested } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
-import { elapsedMs } from "../elapsed.ts";
+import { elapsedMs } from "../environment.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import { keepsLevel } from "../logging.ts";
 import type { AgentTurn } from "../recording/contract.ts";
-import { announceRequest } from "../observing/rendered.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
-import { estimatedTokens } from "../tokens.ts";
-import { answerTokensOf } from "../usage.ts";
-import { runInRequest } from "./around.ts";
+import { estimatedTokens, answerTokensOf } from "../tokens.ts";
+import { runInRequest } from "../transactions/async-context.ts";
 import { asData } from "./model-answer.ts";
+import { sectionsOf } from "../rendering.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
 export interface Work {
@@ -241,4 +240,30 @@ function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, strea
   if (isFree) return tries === undefined ? noUsage : run.spend(tries, noUsage);
   const estimate = { inputTokens: work.inputTokens(), outputTokens };
   return run.spend(tries === undefined ? reported : addUsage(tries, countUsage(reported, estimate)), estimate);
+}
+
+type BareRequested = Omit<ProviderRequested, "sessionId" | "evaluationId" | "seq" | "at">;
+
+/** Emits `provider.requested`, with what the model reads for the first time. */
+function announceRequest(run: Run, attempt: number, messages: number): void {
+  const { conversation, rendered, announced, turn } = run;
+  const { added } = conversation;
+  conversation.added = undefined;
+  run.announced = rendered;
+  run.announce("provider.requested", () => {
+    if (added === undefined && announced === rendered) {
+      // Fields that come later would stand in a second object.
+      return { type: "provider.requested", turn, attempt, messages, evaluationId: "", at: 0, sessionId: "", seq: 0 };
+    }
+    const bare: BareRequested = { type: "provider.requested", turn, attempt, messages };
+    const news = added === undefined ? bare : withAdded(bare, added);
+    if (announced === rendered) return news;
+    const tools = rendered.tools.map(({ name }) => name);
+    return { ...news, prompt: { text: rendered.text, sections: sectionsOf(run), tools } };
+  });
+}
+
+function withAdded(bare: BareRequested, added: readonly string[]): BareRequested {
+  // oxlint-disable-next-line proviso/plain-words -- the field's name is part of the public event
+  return { ...bare, said: added };
 }

@@ -2,8 +2,7 @@ import type { ModelProvider, Pace, ProviderAdapter, Usage } from "@proviso/core"
 import type { TakesFiles } from "../content/contract.ts";
 import type { Environment } from "../environment.ts";
 import type { Prices } from "../prices.ts";
-import type { BeginAgain, Drive } from "../answering.ts";
-import type { Run, Setup } from "../run.ts";
+import type { BeginAgain, Drive, Run, Setup } from "../run.ts";
 
 /** A provider that asks several models, for one evaluation. */
 export interface ChainProvider extends ModelProvider, Pick<Asked, "atOnce"> {

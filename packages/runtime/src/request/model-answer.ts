@@ -13,10 +13,9 @@ import type {
   ToolCall,
 } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
-import { whyNoJson, messageOf } from "@proviso/core/internal";
+import { whyNoJson, messageOf, isA } from "@proviso/core/internal";
 import { readCalls, readSources } from "./answer-parts.ts";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
-import { isA } from "../is-a.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
 export function asData<Given extends unknown[]>(

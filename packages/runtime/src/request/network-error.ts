@@ -1,4 +1,4 @@
-import { isA } from "../is-a.ts";
+import { isA } from "@proviso/core/internal";
 import type { ModelFailure } from "@proviso/core";
 import { shownAddress } from "./shown-address.ts";
 

@@ -1,4 +1,4 @@
-import type { Binding, Resources } from "@proviso/core";
+import type { Binding, Resources, CallGuard, ResourceKey } from "@proviso/core";
 import { allSettled } from "../transactions/snapshots.ts";
 import { LockFault } from "../transactions/transaction.ts";
 import type { Asking, Calling, CallResources, ResourceContext } from "./asking.ts";
@@ -66,4 +66,31 @@ async function learn(resources: Resources, binding: Binding, store: Store): Prom
   if (binding.scope !== "prototype") return;
   const made = store.made.findLast((each) => each.binding === binding);
   if (made !== undefined) (store.learned ??= new Map()).set(binding.key, made.instance);
+}
+
+/** Resources that are there as long as the call lives. */
+export function liveResources(resources: () => Resources, { assertLive }: CallGuard): Resources {
+  return {
+    get(key) {
+      assertLive();
+      return resources().get(key);
+    },
+    find(key) {
+      assertLive();
+      return resources().find(key);
+    },
+    open(key) {
+      const opening = openLive(resources, key, assertLive);
+      // The handler may not await it, and it may reject after the call.
+      opening.catch(() => {});
+      return opening;
+    },
+  };
+}
+
+async function openLive<T>(resources: () => Resources, key: ResourceKey<T>, assertLive: () => void): Promise<T> {
+  assertLive();
+  const opened = await resources().open(key);
+  assertLive();
+  return opened;
 }

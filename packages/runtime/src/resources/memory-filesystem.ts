@@ -1,7 +1,9 @@
 import type { Filesystem, Snapshotable } from "@proviso/core";
+import { firstChanges } from "@proviso/core/internal";
+import { differences } from "./differences.ts";
 import { globMatcher } from "./glob.ts";
 import { guardable } from "./guard.ts";
-import { isFile, memoryTree, type MemoryFolder, type MemoryTree } from "./memory-tree.ts";
+import { isFile, memoryTree, memoryTrees, type MemoryFolder, type MemoryTree } from "./memory-tree.ts";
 import { applyChanges, treeChanges, type TreeChange } from "./tree-changes.ts";
 import { notADirectory, notFound } from "./paths.ts";
 import { decodeText, grepFiles, selectLines, type SearchedFile } from "./reading.ts";
@@ -40,6 +42,7 @@ export function memoryFilesystem(files: Readonly<Record<string, string | Uint8Ar
     },
     snapshot: () => tree.root,
     restore: (snapshot) => void (tree.root = snapshot),
+    changesSince: (since) => firstChanges(differences(memoryTrees, since, tree.root)),
     changes: (since) => treeChanges(since, tree.root),
     apply: (changes) => applyChanges(tree, changes as readonly TreeChange[]),
   };

@@ -2,6 +2,7 @@
 //    reference, and what is not referenced any more is collected.
 // 2. A change that is refused changes nothing.
 import { EmptyBTree } from "sorted-btree";
+import type { ComparedTrees } from "./differences.ts";
 import { notADirectory, notAFile, notFound, pathNames } from "./paths.ts";
 
 /** Sorted by name; a copy with one more costs the logarithm of its size. */
@@ -89,4 +90,18 @@ function* filesIn(folder: MemoryFolder, prefix: string): IterableIterator<readon
     if (isFile(node)) yield [prefix + name, node];
     else yield* filesIn(node, `${prefix}${name}/`);
   }
+}
+
+/** How two of them are compared. Folders that both share are the same node. */
+export const memoryTrees: ComparedTrees<MemoryNode> = {
+  isFolder: (node) => !isFile(node),
+  names: (...nodes) => [...new Set(nodes.flatMap((node) => (node && !isFile(node) ? namesIn(node) : [])))].toSorted(),
+  get: (folder, name) => (isFile(folder) ? undefined : folder.get(name)),
+  size: (node) => (isFile(node) ? node.length : undefined),
+  isSame: (before, after) =>
+    isFile(before) && isFile(after) && before.length === after.length && before.every((byte, at) => byte === after[at]),
+};
+
+function namesIn(folder: MemoryFolder): readonly string[] {
+  return Array.from(folder.entries(), ([name]) => name);
 }

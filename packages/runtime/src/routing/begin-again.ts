@@ -4,7 +4,7 @@
 // 3. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
 import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
-import type { Answer } from "../response.ts";
+import type { Answer } from "../output/parse.ts";
 import type { Run } from "../run.ts";
 import { placed } from "../tools/begin.ts";
 import { deliverEvents } from "../tools/recording.ts";

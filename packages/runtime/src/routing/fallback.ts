@@ -1,8 +1,7 @@
 import { DefinitionError, type ModelResponse, type ProviderAdapter } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
-import type { Environment } from "../environment.ts";
-import { elapsedMs } from "../elapsed.ts";
+import { type Environment, elapsedMs } from "../environment.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import { runInnerLoop } from "../inner-loop.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";

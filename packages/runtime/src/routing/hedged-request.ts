@@ -5,7 +5,7 @@ import type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, RouteSte
 import { addUsage, countUsage } from "@proviso/core/internal";
 import type { ModelDelta } from "@proviso/core/provider";
 import { onAbort } from "../abort.ts";
-import { elapsedMs } from "../elapsed.ts";
+import { elapsedMs } from "../environment.ts";
 import { isChainProvider } from "../request/chain.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";

@@ -8,12 +8,12 @@ import {
 } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import type { ModelCapabilities } from "@proviso/core/provider";
-import { tokensOfFile } from "../content/file-tokens.ts";
+import { tokensOfFile } from "../tokens.ts";
 import type { Environment } from "../environment.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Prices, Pricing } from "../prices.ts";
 import type { Asked, Chain, ChainProvider } from "../request/chain.ts";
-import { refusedSetting } from "../request/settings.ts";
+import { refusedSetting } from "../evaluate-options.ts";
 import type { Run } from "../run.ts";
 
 /**

@@ -1,7 +1,7 @@
 // 1. A value that shows no secret stays the very object that it is.
 // 2. It never throws: what cannot be looked at is replaced.
 // 3. In what takes its place there is no secret, no object of a foreign class, and no way back to the original.
-import { isObject } from "../is-a.ts";
+import { isObject } from "@proviso/core/internal";
 import { replacement } from "./forms.ts";
 import { classNameOf, entriesOf, kindOf, partsOf, propertiesOf, readError, tagOf, textOf } from "./shown.ts";
 

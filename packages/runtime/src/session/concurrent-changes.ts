@@ -1,7 +1,7 @@
 // 1. While a transaction is open, what others change is recorded: rolling the transaction back does it again.
 // 2. Changes older than every open mark are dropped; on average that costs the same for each change.
 import type { Slice } from "@proviso/core";
-import type { LogMarks } from "./slice-store.ts";
+import type { LogMarks } from "./log.ts";
 
 /** The states of the state slices, by the order in which they joined; with "all" how long the logs are, too. */
 export interface SessionMark {

@@ -35,7 +35,8 @@ export class Dispatcher {
   #registry: Registry | undefined;
   /** The listeners of an event, by the last of its keys. */
   readonly #receivers = new Map<string, readonly Subscription[]>();
-  #order = 0;
+  /** How many listeners were ever added. */
+  added = 0;
   #current: Delivery | undefined;
   #depth = 0;
   #tooDeep: DefinitionError | undefined;
@@ -43,7 +44,7 @@ export class Dispatcher {
   on<F extends EventFilter | "*">(filter: F, listener: (event: never) => void): () => void {
     const key = filter === "*" ? "*" : filterKey(filter as EventFilter);
     const call = (event: Event): unknown => (listener as (event: Event) => unknown)(event);
-    const subscription: Subscription = Object.assign(call, { order: this.#order++ });
+    const subscription: Subscription = Object.assign(call, { order: this.added++ });
     const registry: Registry = (this.#registry ??= new EventEmitter());
     registry.on(key, subscription);
     this.#receivers.clear();
@@ -51,11 +52,6 @@ export class Dispatcher {
       registry.off(key, subscription);
       this.#receivers.clear();
     };
-  }
-
-  /** Whether a listener was ever added. */
-  hasListeners(): boolean {
-    return this.#order > 0;
   }
 
   /** Calls the listeners, and returns the errors of those that threw. */

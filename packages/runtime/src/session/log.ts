@@ -118,3 +118,6 @@ function refusingOtherNames(draft: typeof RecordingDraft): typeof RecordingDraft
   }
   return draft;
 }
+
+/** How long each log is. */
+export type LogMarks = readonly (readonly [Log, LogMark])[];

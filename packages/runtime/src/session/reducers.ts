@@ -1,5 +1,5 @@
 import { DefinitionError, type LogDraft } from "@proviso/core";
-import { frozenState, isThenable } from "@proviso/core/internal";
+import { frozenInDepth, frozenState, isThenable, messageOf } from "@proviso/core/internal";
 import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
 
 /** Immer does not freeze here, because it would look at every item of a changed list: `frozenState` looks at the new ones. */
@@ -79,4 +79,16 @@ export function replaceLatest<T>(_list: readonly T[], item: T): readonly T[] {
 /** The list itself, not its draft: reading a draft makes a draft of each item. */
 function plain<T>(list: readonly T[]): readonly T[] {
   return isDraft(list) ? (current<unknown>(list) as readonly T[]) : list;
+}
+
+/**
+ * Freezes an event in depth: reducers, listeners and a rollback that reduces it again get the same one.
+ * @throws {DefinitionError} for one that cannot be frozen.
+ */
+export function frozenEvent<E extends { readonly type: string }>(event: E): E {
+  try {
+    return frozenInDepth(event);
+  } catch (cause) {
+    throw new DefinitionError(`The event "${event.type}" cannot be frozen: ${messageOf(cause)}`, { cause });
+  }
 }

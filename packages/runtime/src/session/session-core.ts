@@ -47,8 +47,10 @@ export interface SessionCore extends Pick<
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   /** Takes the event over, and freezes it at every depth. */
   number(event: UnnumberedEvent): FrameworkEvent;
-  /** Whether a listener or a reducer receives an event of this type, now or after a rollback. */
+  /** Whether a listener or a reducer receives this type, now or after a rollback. */
   isReceived(type: FrameworkEvent["type"]): boolean;
+  /** Counts an event that is not made, where no listener and no reducer receives this type, now or after a rollback. */
+  isPassedOver(type: FrameworkEvent["type"]): boolean;
   /** The number of the next event. */
   readonly nextSeq: number;
   /** The next event gets this number: a run goes on from its record. */
@@ -57,6 +59,11 @@ export interface SessionCore extends Pick<
   passOver(): void;
   /** Makes the session unusable. */
   poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
+  /**
+   * Calls back with each event that the application dispatches, before its listeners receive it. Returns what ends that. A
+   * listener of the session would make each of the framework's events go through its list.
+   */
+  watchDispatch(watch: (event: AppEvent) => void): () => void;
   /** The application's dispatch; with a transaction it is undone with that. */
   dispatch(event: AppEvent, by: Origin | undefined): DispatchResult;
 }

@@ -12,14 +12,15 @@ import {
   type Slice,
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
-import { describeValue, frozenInDepth, frozenJson, messageOf, openedSections } from "@proviso/core/internal";
+import { describeValue, frozenJson, openedSections } from "@proviso/core/internal";
 import { systemId } from "../environment.ts";
 import { createLock } from "../transactions/lock.ts";
 import { originIn } from "../transactions/session-view.ts";
-import type { AnyEvent, Origin, SessionMark } from "./concurrent-changes.ts";
+import type { Origin, SessionMark } from "./concurrent-changes.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { checkAppEvent, withCore, type SessionCore, type UnnumberedEvent } from "./session-core.ts";
 import { parseSession, sessionJson } from "./session-json.ts";
+import { frozenEvent } from "./reducers.ts";
 import { SessionState } from "./state.ts";
 
 const marks = new WeakMap<SessionSnapshot, SessionMark>();
@@ -67,19 +68,19 @@ function createCore(id: string, firstSeq = 0): SessionCore {
   return new Core(id, firstSeq);
 }
 
+const noWatchers: readonly never[] = Object.freeze([]);
+
 /** A class: an evaluation without a session of its own makes one, and a closure for each of these would cost more. */
-class Core implements SessionCore {
+class Core extends SessionState implements SessionCore {
   readonly session: Session;
   readonly lock = createLock();
-  readonly id: string;
-  readonly state: SessionState;
   readonly dispatcher = new Dispatcher();
   seq: number;
+  #watching: readonly ((event: AppEvent) => void)[] = noWatchers;
   #poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
 
   constructor(id: string, firstSeq: number) {
-    this.id = id;
-    this.state = new SessionState(id);
+    super(id);
     this.seq = firstSeq;
     this.session = withCore(publicSession(this), this);
   }
@@ -92,46 +93,13 @@ class Core implements SessionCore {
     return this.#poisoned === undefined;
   }
 
-  join(slices: readonly Slice[]): void {
+  override join(slices: readonly Slice[]): void {
     this.assertUsable();
-    this.state.join(slices);
-  }
-
-  /** An event with `by` is an application's: it is frozen as the caller made it, or is a copy without secrets. */
-  reduce(event: AnyEvent, by?: Origin): readonly unknown[] {
-    return this.state.reduce(by === undefined ? event : frozenEvent(event), by);
-  }
-
-  reduceAgain(event: AnyEvent): void {
-    this.state.reduceAgain(event);
-  }
-
-  reduceConcurrent(event: AnyEvent): readonly unknown[] {
-    return this.state.reduceConcurrent(event);
-  }
-
-  mark(which?: "all"): SessionMark {
-    return this.state.mark(which);
-  }
-
-  open(mark: SessionMark, owner?: string, parent?: Origin["parent"]): void {
-    this.state.open(mark, owner, parent);
-  }
-
-  close(mark: SessionMark): void {
-    this.state.close(mark);
-  }
-
-  rollback(mark: SessionMark, calls?: ReadonlySet<string>): readonly unknown[] {
-    return this.state.rollback(mark, calls);
-  }
-
-  restore(mark: SessionMark, by?: Origin): void {
-    this.state.restore(mark, by);
+    super.join(slices);
   }
 
   notify(event: AppEvent | FrameworkEvent): readonly unknown[] {
-    return this.dispatcher.notify(event);
+    return this.dispatcher.added === 0 ? noErrors : this.dispatcher.notify(event);
   }
 
   number(event: UnnumberedEvent): FrameworkEvent {
@@ -142,7 +110,13 @@ class Core implements SessionCore {
   }
 
   isReceived(type: FrameworkEvent["type"]): boolean {
-    return this.dispatcher.hasListeners() || this.state.isReduced(type);
+    return this.dispatcher.added > 0 || this.isReduced(type);
+  }
+
+  isPassedOver(type: FrameworkEvent["type"]): boolean {
+    if (this.isReceived(type)) return false;
+    this.seq++;
+    return true;
   }
 
   get nextSeq(): number {
@@ -157,13 +131,16 @@ class Core implements SessionCore {
     this.seq++;
   }
 
-  put(slice: Slice, state: unknown): void {
-    this.state.put(slice, state);
-  }
-
   poison(operation: "rollback" | "commit", why: string, cause: unknown): void {
     const message = `The session "${this.id}" cannot be used any more: ${why}`;
     this.#poisoned ??= { message, details: { what: "session", id: this.id, operation, cause } };
+  }
+
+  watchDispatch(watch: (event: AppEvent) => void): () => void {
+    this.#watching = [...this.#watching, watch];
+    return () => {
+      this.#watching = this.#watching.filter((each) => each !== watch);
+    };
   }
 
   dispatch(event: AppEvent, by: Origin | undefined): DispatchResult {
@@ -171,23 +148,26 @@ class Core implements SessionCore {
     checkAppEvent(event);
     frozenEvent(event);
     this.dispatcher.finish(event.type);
-    const failed = by === undefined ? this.state.reduceConcurrent(event) : this.state.reduce(event, by);
+    const failed = by === undefined ? this.reduceConcurrent(event) : this.reduce(event, by);
+    if (this.#watching.length > 0) for (const watch of this.#watching) watch(event);
     const thrown = this.dispatcher.notify(event);
     const errors = failed.length === 0 ? thrown : [...failed, ...thrown];
     return { ok: errors.length === 0, errors };
   }
 }
 
+const noErrors: readonly never[] = Object.freeze([]);
+
 type UnusableDetails = ConstructorParameters<typeof UnusableError>[1];
 
 function publicSession(core: Core): Session {
-  const { id, state, dispatcher } = core;
+  const { id, dispatcher } = core;
   return {
     id,
     dispatch: (event) => core.dispatch(event, originIn(core)),
     get<State>(slice: Slice<State>): State {
       core.assertUsable();
-      return state.get(slice) as State;
+      return core.get(slice) as State;
     },
     on(filter, listener) {
       core.assertUsable();
@@ -195,49 +175,37 @@ function publicSession(core: Core): Session {
     },
     slices() {
       core.assertUsable();
-      return state.slices();
+      return core.slices();
     },
     snapshot() {
       core.assertUsable();
       const snapshot: SessionSnapshot = Object.freeze({ sessionId: id });
-      marks.set(snapshot, state.mark());
+      marks.set(snapshot, core.mark());
       return snapshot;
     },
     restore(snapshot) {
       core.assertUsable();
       const mark = marks.get(snapshot);
       if (mark === undefined) throw new DefinitionError("This is not a snapshot that a session made.");
-      const own = new Set(state.slices());
+      const own = new Set(core.slices());
       const missing = mark.slices.filter((slice) => !own.has(slice)).map(({ name }) => name);
       if (missing.length > 0) {
         throw new DefinitionError(`The session "${id}" lacks slices of the snapshot: ${missing.join(", ")}.`);
       }
-      state.restore(mark, originIn(core));
+      core.restore(mark, originIn(core));
     },
     fork(options: { id?: string } = {}) {
       core.assertUsable();
       checkOptionNames("fork", options, { id: true });
       const { id: forkId = systemId() } = options;
       const fork = createCore(forkId);
-      fork.join(state.slices());
-      for (const slice of state.slices()) fork.put(slice, state.get(slice));
+      fork.join(core.slices());
+      for (const slice of core.slices()) fork.put(slice, core.get(slice));
       return fork.session;
     },
     toJSON() {
       core.assertUsable();
-      return sessionJson({ id, seq: core.seq, slices: state.slices(), get: (slice) => state.get(slice) });
+      return sessionJson({ id, seq: core.seq, slices: core.slices(), get: (slice) => core.get(slice) });
     },
   };
-}
-
-/**
- * Freezes an event in depth: reducers, listeners and a rollback that reduces it again get the same one.
- * @throws {DefinitionError} for one that cannot be frozen.
- */
-function frozenEvent<E extends { readonly type: string }>(event: E): E {
-  try {
-    return frozenInDepth(event);
-  } catch (cause) {
-    throw new DefinitionError(`The event "${event.type}" cannot be frozen: ${messageOf(cause)}`, { cause });
-  }
 }

@@ -11,7 +11,7 @@ import {
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Environment } from "../environment.ts";
 import { adapterOptionNames } from "../adapter-options.ts";
-import { modelAdapter } from "../evaluate.ts";
+import { modelAdapter } from "../model-adapter.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
 const { throttle: _throttle, toolChoice: _toolChoice, journal: _journal, ...environmentNames } = adapterOptionNames;

@@ -206,12 +206,14 @@ function participantsOf(
 class CallHost implements TransactionHost {
   private readonly run: Run;
   readonly callIds: readonly string[];
+  readonly isObserved: boolean;
   touched?: Touched[];
   reported?: Set<string>;
 
   constructor(run: Run, callIds: readonly string[]) {
     this.run = run;
     this.callIds = callIds;
+    this.isObserved = run.observing?.takesChanges === true;
   }
   within<T>(work: Promise<T>): Promise<T | LimitFailure> {
     return this.run.limits.race(work, "tool");

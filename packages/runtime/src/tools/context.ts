@@ -18,8 +18,8 @@ import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
 import { noting } from "../observing/observed-calls.ts";
-import { keyOfCall } from "./idempotency-key.ts";
-import { liveResources } from "./live-resources.ts";
+import { CallKey } from "./idempotency-key.ts";
+import { liveResources } from "../resources/call-resources.ts";
 import { reportProgress } from "./progress.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -44,7 +44,7 @@ export interface CallContext {
   /** Whether the handler was begun. */
   hasRun(): boolean;
   /** The key of the call, for services that do nothing twice under one key. */
-  idempotencyKey(): string;
+  callKey(): CallKey;
   /** Makes every later use of the context throw without effect; resolves when evaluations inside have ended too. */
   end(): Promise<void> | undefined;
 }
@@ -63,7 +63,7 @@ const signalProperty: PropertyDescriptor = {
 const keyProperty: PropertyDescriptor = {
   enumerable: true,
   get(this: OfRunning) {
-    return this[running]?.idempotencyKey();
+    return this[running]?.callKey().value;
   },
 };
 
@@ -106,7 +106,7 @@ class RunningCall implements CallContext, CallState {
   readonly guard: CallGuard;
   readonly context: ToolContext;
   readonly of: CallParts;
-  private key: string | undefined;
+  private key: CallKey | undefined;
   private nested: NestedEvaluations | undefined;
   private opened: CallResources | undefined;
 
@@ -138,8 +138,8 @@ class RunningCall implements CallContext, CallState {
     this.context = Object.freeze(context) as unknown as ToolContext;
   }
 
-  idempotencyKey(): string {
-    return (this.key ??= keyOfCall(this.of.run, this.of.call));
+  callKey(): CallKey {
+    return (this.key ??= new CallKey(this.of.run, this.of.call));
   }
 
   openResources(): Promise<void> | undefined {
@@ -193,7 +193,7 @@ class RunningCall implements CallContext, CallState {
     const { run, call, transaction, signal } = this.of;
     return (this.nested ??= nestedEvaluations(run, call, transaction, signal, {
       ...this.guard,
-      idempotencyKey: () => this.idempotencyKey(),
+      idempotencyKey: () => this.callKey().value,
     }));
   }
 }

@@ -1,7 +1,7 @@
-import { type AssistantMessage, type Tool, type ToolCall, type ToolMessage, type ToolPolicy } from "@proviso/core";
+import type { AssistantMessage, Tool, ToolCall, ToolMessage, ToolPolicy } from "@proviso/core";
 import { whyNoMoreCalls } from "../failing.ts";
 import { internalFailure, isFailure, type Failure } from "../failures.ts";
-import { after, allOf } from "../at-once.ts";
+import { after, allOf } from "@proviso/core/internal";
 import type { KeptCalls } from "../recording/contract.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
@@ -16,9 +16,8 @@ import {
   type Prepared,
   type TurnOutcome,
 } from "./in-transaction.ts";
-import { answersAfter, toolMessage } from "./message.ts";
+import { answersAfter, toolMessage, failed, jsonOf } from "./result.ts";
 import { askForApproval, policiesFor } from "./policies.ts";
-import { failed, jsonOf } from "./result.ts";
 
 /**
  * One batch after another in the model's order; every call is answered, whatever happens. Nothing is run after a limit

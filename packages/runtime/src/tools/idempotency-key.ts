@@ -5,11 +5,27 @@ import type { Run } from "../run.ts";
 
 /**
  * The key of a call: the first 128 bits of the SHA-256 of where it stands and what it asks, in base64url. Ids that a model
- * or a process makes up are not in it, so that the call has the same key whenever its run goes on.
+ * or a process makes up are not in it, so that the call has the same key whenever its run goes on. It is made where it is
+ * read: few handlers do, and it takes longer than the rest of a call's record.
  */
-export function keyOfCall(run: Run, call: ToolCall): string {
-  const place = [run.turn, run.callsBefore + Math.max(0, run.calls.indexOf(call))];
-  return shortHash([placeOf(run), ...place, call.name, argumentsOf(call)]);
+export class CallKey {
+  readonly #place: string;
+  readonly #turn: number;
+  readonly #number: number;
+  readonly #call: ToolCall;
+  #value: string | undefined;
+
+  constructor(run: Run, call: ToolCall) {
+    this.#place = placeOf(run);
+    this.#turn = run.turn;
+    this.#number = run.callsBefore + Math.max(0, run.calls.indexOf(call));
+    this.#call = call;
+  }
+
+  get value(): string {
+    const { name } = this.#call;
+    return (this.#value ??= shortHash([this.#place, this.#turn, this.#number, name, argumentsOf(this.#call)]));
+  }
 }
 
 /** The run, and the calls and evaluations that the evaluation is inside of. */

@@ -1,8 +1,7 @@
 // Calls that were prepared, in one transaction: announced, run, undone where they fail, recorded, answered.
 import type { RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
-import { messageOf } from "@proviso/core/internal";
-import { after, allOf } from "../at-once.ts";
-import { elapsedMs } from "../elapsed.ts";
+import { messageOf, after, allOf } from "@proviso/core/internal";
+import { elapsedMs } from "../environment.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
@@ -11,9 +10,8 @@ import { beginCalls, beginEach } from "./begin.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { invoke, requestedEvent } from "./run-call.ts";
 import { withFeedback } from "./feedback.ts";
-import { toolMessage } from "./message.ts";
+import { toolMessage, failed } from "./result.ts";
 import { recordCall } from "./recording.ts";
-import { failed } from "./result.ts";
 
 export type Prepared = Accepted | Invocation;
 

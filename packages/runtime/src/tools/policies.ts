@@ -1,12 +1,12 @@
-import type { ApprovalContext, Suspension, Tool, ToolPolicy } from "@proviso/core";
+import { type ApprovalContext, type Suspension, type Tool, type ToolPolicy, DefinitionError } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
 import type { PolicyQuestion } from "../recording/contract.ts";
 import type { Run } from "../run.ts";
-import { ownInput, validateInput } from "./arguments.ts";
+import { ownInput, validateInput, instanceIn, isSameInput } from "./arguments.ts";
 import type { Accepted } from "./invocation.ts";
 import type { CallContext } from "./context.ts";
-import { instanceIn, isSameInput } from "./input.ts";
+import type { ResourceContext } from "../resources/asking.ts";
 
 /** A policy denied the call; the model reads why. */
 export interface Denied {
@@ -164,4 +164,26 @@ export function isLater(
 export function decideLater(run: Run, question: PolicyQuestion, later: Suspension): Denied {
   run.tape?.suspend(run, question, later);
   return { denied: `Not run: this has to be decided first, and there is no run to wait in: ${later.question}` };
+}
+
+/**
+ * @throws {DefinitionError} for a tool, a policy that watches it, or the completion checker, which uses a key that nothing
+ * binds.
+ */
+export function checkUses({ rendered, policies, resources }: Pick<Run, "rendered" | "policies" | "resources">): void {
+  const { completion } = rendered;
+  if (completion !== undefined) assertBound("completion checker", completion, resources);
+  for (const tool of rendered.tools) {
+    assertBound("tool", tool, resources);
+    for (const policy of policiesFor({ rendered, policies }, tool)) assertBound("policy", policy, resources);
+  }
+}
+
+function assertBound(kind: string, user: Pick<Tool, "name" | "uses">, resources: ResourceContext): void {
+  const missing = user.uses?.find((key) => !resources.binds(key));
+  if (missing === undefined) return;
+  const { name } = missing;
+  throw new DefinitionError(
+    `The ${kind} "${user.name}" uses "${name}", which nothing binds: give resources: [provide(${name}, …)].${resources.namesakeOf(missing)}`,
+  );
 }

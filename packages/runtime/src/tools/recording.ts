@@ -1,6 +1,6 @@
 import type { ToolCall, ToolInvoked, ToolResult } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
-import { elapsedMs } from "../elapsed.ts";
+import { elapsedMs } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { BareEvent } from "../session/session-core.ts";
 import { rollback } from "../transactions/ending.ts";

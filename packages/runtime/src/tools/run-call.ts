@@ -6,11 +6,9 @@ import {
   type ToolPolicy,
   type ToolResult,
 } from "@proviso/core";
-import { isThenable, messageOf, returnedResult } from "@proviso/core/internal";
-import { after } from "../at-once.ts";
+import { isThenable, messageOf, returnedResult, isA, after } from "@proviso/core/internal";
 import { resultWithFiles } from "../content/files-of.ts";
 import { isFailure, type Failure } from "../failures.ts";
-import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -55,7 +53,20 @@ function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Acce
 
 /** Makes the event that is emitted inside the call's transaction: what reducers make of it is undone with the call. */
 export function requestedEvent(run: Run, { id: callId, name, arguments: given }: ToolCall): Parameters<Run["emit"]>[0] {
-  return { type: "tool.requested", turn: run.turn, callId, name, arguments: given };
+  const { turn } = run;
+  if (run.tape === undefined) return { type: "tool.requested", turn, callId, name, arguments: given };
+  // A record keeps it: fields that come later would stand in a second object.
+  return {
+    type: "tool.requested",
+    turn,
+    callId,
+    name,
+    arguments: given,
+    evaluationId: "",
+    at: 0,
+    sessionId: "",
+    seq: 0,
+  };
 }
 
 /**
@@ -229,7 +240,6 @@ function runHandler(
       .catch((error: unknown) => thrown(run, accepted, calling, error));
   };
   if (run.tape === undefined) return execute();
-  const params = jsonOf(input);
   return run.tape.handler(run, {
     call,
     tool,
@@ -237,10 +247,10 @@ function runHandler(
     calling,
     execute,
     checked,
-    refused: (message) => ({ params, result: failed(message) }),
+    refused: (message) => ({ params: jsonOf(input), result: failed(message) }),
     whyTooLate() {
       const late = whyTooLate(run, handling);
-      return late && { params, ...late };
+      return late && { params: jsonOf(input), ...late };
     },
     thrown: (error) => thrown(run, accepted, calling, error),
     policies,

@@ -1,7 +1,6 @@
 import { AbortedError, BudgetExceededError, DeadlineExceededError } from "@proviso/core";
-import { messageOf } from "@proviso/core/internal";
+import { messageOf, isA } from "@proviso/core/internal";
 import { failure, failureBehind, type Failure } from "../failures.ts";
-import { isA } from "../is-a.ts";
 import type { Run } from "../run.ts";
 import { LockFault } from "../transactions/transaction.ts";
 

@@ -1,8 +1,8 @@
-// The transaction that the running code belongs to, wherever it awaits, sets timers or calls other libraries. It is
-// known where the runtime has AsyncLocalStorage (Node, Bun, Deno, workerd with nodejs_compat); elsewhere nothing is
-// current.
-import type { CallGuard } from "@proviso/core";
-import { asyncStorage } from "../async-storage.ts";
+// What the running code is part of, wherever it awaits, sets timers or calls other libraries: a transaction, and a request
+// to a model. It is known where the runtime has AsyncLocalStorage (Node, Bun, Deno, workerd with nodejs_compat);
+// elsewhere nothing is current.
+import type { BudgetTracker, CallGuard } from "@proviso/core";
+import { hostModule } from "@proviso/core/internal";
 import type { Transaction } from "./transaction.ts";
 
 /** The transaction that the running code is part of. */
@@ -17,11 +17,33 @@ interface CurrentSlot {
   current: Current | undefined;
 }
 
-const storage = /* @__PURE__ */ asyncStorage<CurrentSlot>();
+interface Request {
+  /** Whether another request that waits for the tracker waits for this one. */
+  holds(tracker: BudgetTracker): boolean;
+}
+
+interface EnclosingRequest {
+  readonly request: Request;
+  readonly outer: EnclosingRequest | undefined;
+}
+
+interface AsyncStorage<T> {
+  run<R>(value: T, body: () => R): R;
+  getStore(): T | undefined;
+}
+
+const transactions = /* @__PURE__ */ asyncStorage<CurrentSlot>();
+const requests = /* @__PURE__ */ asyncStorage<EnclosingRequest>();
+
+/** undefined where the runtime has no AsyncLocalStorage. */
+function asyncStorage<T>(): AsyncStorage<T> | undefined {
+  const { AsyncLocalStorage } = hostModule<{ AsyncLocalStorage: new () => AsyncStorage<T> }>("async_hooks") ?? {};
+  return AsyncLocalStorage === undefined ? undefined : new AsyncLocalStorage();
+}
 
 /** Runs the body, and what it begins, as part of the transaction. */
 export function runAsPartOf<R>(current: Current, body: () => R): R {
-  return storage === undefined ? body() : storage.run({ current }, body);
+  return transactions === undefined ? body() : transactions.run({ current }, body);
 }
 
 /**
@@ -31,10 +53,28 @@ export function runAsPartOf<R>(current: Current, body: () => R): R {
 export function runFactory<R>(create: (end: () => void) => R): R {
   const place: CurrentSlot = { current: currentTransaction() };
   const end = (): void => void (place.current = undefined);
-  return place.current === undefined || storage === undefined ? create(end) : storage.run(place, () => create(end));
+  return place.current === undefined || transactions === undefined
+    ? create(end)
+    : transactions.run(place, () => create(end));
 }
 
 /** Also while the transaction is over already: see `transaction.ended`. */
 export function currentTransaction(): Current | undefined {
-  return storage?.getStore()?.current;
+  return transactions?.getStore()?.current;
+}
+
+/** Runs the body, and what it begins, as part of the request. */
+export function runInRequest<R>(request: Request, body: () => R): R {
+  return requests === undefined ? body() : requests.run({ request, outer: requests.getStore() }, body);
+}
+
+/**
+ * Whether the running code is part of a request that holds something of the tracker: an evaluation that a model or an
+ * agent begins while it answers cannot wait for the end of that answer.
+ */
+export function isInRequestOn(tracker: BudgetTracker): boolean {
+  for (let around = requests?.getStore(); around !== undefined; around = around.outer) {
+    if (around.request.holds(tracker)) return true;
+  }
+  return false;
 }

@@ -14,9 +14,9 @@ import type { StorePosition } from "../resources/store.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
 import { coreOf, type SessionCore } from "../session/session-core.ts";
 import { runAsPartOf } from "./async-context.ts";
-import { enclosing, type Enclosing } from "./enclosing.ts";
+
 import { endTransaction, othersInside, restoreSavepoints, rollback } from "./ending.ts";
-import { originOf, sessionWithin } from "./session-view.ts";
+import { enclosing, originOf, sessionWithin, type Enclosing } from "./session-view.ts";
 import { takeSavepoints, type Savepoint } from "./snapshots.ts";
 import { beginTransaction, type Transaction, type TransactionHost } from "./transaction.ts";
 

@@ -1,6 +1,7 @@
 // The snapshots that transactions take of resources, and the resources that could not be restored or committed.
 import { UnusableError, type Snapshotable } from "@proviso/core";
 import { isGuardable, isThenable, messageOf } from "@proviso/core/internal";
+import type { ObservedCalls } from "../observing/observed-calls.ts";
 import { committedWithOf } from "./committed-with.ts";
 import { createLock, holdOf, isSharedWithOthers, type Lock, type LockMode, type LockOwner } from "./lock.ts";
 
@@ -28,6 +29,7 @@ export interface SnapshotOwner extends LockOwner {
   readonly snapshots: Taken[];
   /** "sealed": no resource joins any more. */
   readonly stage: "open" | "closing" | "sealed";
+  readonly host: Pick<ObservedCalls, "isObserved">;
   /** The mark of the session, which is undefined where nothing is to be undone. */
   readonly mark: unknown;
 }
@@ -84,7 +86,7 @@ function takeSnapshot(transaction: SnapshotOwner, { resource, name }: Participan
   if (transaction.stage === "sealed") return undefined;
   const held = holdOf(transaction, lockOf(resource));
   if (held === undefined || !mayChange(resource, held.mode)) return undefined;
-  const snapshot: unknown = resource.snapshot({ savepoint: false });
+  const snapshot: unknown = resource.snapshot({ savepoint: false, observed: transaction.host.isObserved === true });
   const taken: Taken = { resource, name, snapshot, taking: undefined };
   transaction.snapshots.push(taken);
   if (!isThenable(snapshot)) return undefined;

@@ -3,7 +3,7 @@ import { JournalError, ProvisoError } from "@proviso/core";
 import { parseJson } from "@proviso/core/provider";
 import { messageOf } from "@proviso/core/internal";
 import type { Journal, JournalStore } from "@proviso/journal";
-import { entriesOf, machineProcesses, readFrames, type SavedSummary } from "@proviso/journal/internal";
+import { entriesOf, keptEntries, machineProcesses, readFrames, type SavedSummary } from "@proviso/journal/internal";
 import type { JournalEntry } from "@proviso/runtime/recording";
 
 /** What a list of runs says of one. */
@@ -34,6 +34,7 @@ export interface EntrySource {
 
 /** Reads through a journal. Whether the process behind a run lives is not known. */
 export function journalSource(journal: Journal): EntrySource {
+  const kept = keptEntries(journal);
   return {
     async *list() {
       for await (const { startedAt, updatedAt, ...run } of journal.list()) {
@@ -47,6 +48,10 @@ export function journalSource(journal: Journal): EntrySource {
       }
     },
     async read(id, from) {
+      if (kept !== undefined) {
+        await kept.settled();
+        return { ...(await readStore(kept.store, id, from)), writer: undefined };
+      }
       const entries: JournalEntry[] = [];
       try {
         for await (const { isVoid: _isVoid, ...entry } of journal.entries(id, { after: from - 1 })) {
@@ -72,21 +77,23 @@ export function storeSource(store: JournalStore): EntrySource {
         yield { ...saved, id: run, version: summary };
       }
     },
-    async read(id, from) {
-      const entries: JournalEntry[] = [];
-      let writer: string | undefined;
-      try {
-        for await (const frame of readFrames(store, id, from)) {
-          for (const entry of entriesOf(frame, store.name)) if (entry.index >= from) entries.push(entry);
-          ({ writer } = frame);
-        }
-        return { entries, problem: undefined, writer };
-      } catch (error) {
-        return { entries, problem: problemOf(error), writer };
-      }
-    },
+    read: (id, from) => readStore(store, id, from),
     isGone: (writer) => machineProcesses.lifeOf(writer) === "gone",
   };
+}
+
+async function readStore(store: JournalStore, id: string, from: number): Promise<ReadEntries> {
+  const entries: JournalEntry[] = [];
+  let writer: string | undefined;
+  try {
+    for await (const frame of readFrames(store, id, from)) {
+      for (const entry of entriesOf(frame, store.name)) if (entry.index >= from) entries.push(entry);
+      ({ writer } = frame);
+    }
+    return { entries, problem: undefined, writer };
+  } catch (error) {
+    return { entries, problem: problemOf(error), writer };
+  }
 }
 
 /** @throws what is no fault of a record: a journal that is closed, a disk that fails. */

@@ -28,6 +28,8 @@ const followMs = 150;
 const mostUnchanged = 20;
 /** Runs whose records stay in memory. */
 const mostRuns = 3;
+/** Records from which on a run that was read for a list stays in memory. */
+const longRun = 5_000;
 /** Runs whose summaries stay in memory. */
 const mostSummaries = 20_000;
 
@@ -52,11 +54,14 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
   const open = new Map<string, RunRecords>();
   const summaries = new Map<string, Summarised & { readonly version: string }>();
 
+  const keep = (id: string, run: RunRecords): void => {
+    open.delete(id);
+    open.set(id, run);
+    for (const oldest of open.keys()) if (open.size > mostRuns) open.delete(oldest);
+  };
   const recordsOf = async (id: string): Promise<RunRecords> => {
     const known = open.get(id) ?? new RunRecords(id, source, slices);
-    open.delete(id);
-    open.set(id, known);
-    for (const oldest of open.keys()) if (open.size > mostRuns) open.delete(oldest);
+    keep(id, known);
     await known.refresh();
     return known;
   };
@@ -65,8 +70,10 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
     const known = summaries.get(id);
     // Whether an open run's process lives changes without an entry.
     if (known?.version === version && state !== "open") return known;
-    const run = open.has(id) ? await recordsOf(id) : new RunRecords(id, source, undefined);
+    const run = open.get(id) ?? new RunRecords(id, source, slices);
     await run.refresh();
+    // Reading it again would take a while, and who sees it in a list may look at it next.
+    if (run.records.length > longRun) keep(id, run);
     const isGone = run.writer !== undefined && source.isGone(run.writer);
     const made = { ...summarise(listed, run.records, isGone), version };
     summaries.delete(id);

@@ -14,6 +14,9 @@ interface CallEnd {
   readonly undone: boolean;
 }
 
+/** How much keyframes may weigh, by the weight of the patches. */
+const mostOfPatches = 1.2;
+
 /** Makes the records of a run from its entries that stand, as they come. */
 export class RecordMaker {
   readonly records: RunRecord[] = [];
@@ -31,7 +34,8 @@ export class RecordMaker {
   /** The states of the last record of them. */
   #states: Readonly<Record<string, unknown>> = {};
   #weight = 0;
-  #keyframe = 0;
+  /** The weight of patches from which on a keyframe may be due. */
+  #due = 0;
   /** The end of a call, and what it had dispatched so far. */
   #held: JournalEntry[] = [];
 
@@ -130,7 +134,7 @@ export class RecordMaker {
       return;
     }
     this.#states = statesOf(this.#session);
-    this.#keyframe = weightOf(this.#states);
+    this.#due = weightOf(this.#states) / mostOfPatches;
     const content = { kind: "state", slices: [], keyframe: this.#states } as const;
     this.records.push({ n: 2 * entry.index + 1, runId: this.#runId, at: entry.at, ...content });
   }
@@ -231,10 +235,17 @@ export class RecordMaker {
     this.#weight += slices.length === 0 ? 0 : weightOf(slices);
     const content = { kind: "state", slices, ...(call && { call }), ...(touched && { touched }) } as const;
     const record = { n: 2 * index + 1, runId: this.#runId, at, ...content };
-    if (this.#weight <= this.#keyframe) return void this.records.push(record);
-    this.#weight = 0;
-    this.#keyframe = weightOf(states);
-    this.records.push({ ...record, keyframe: states });
+    this.records.push(this.#isKeyframeDue() ? { ...record, keyframe: states } : record);
+  }
+
+  /** Keyframes weigh at most 1.2 times what the patches before them do. Weighing the states is put off in proportion. */
+  #isKeyframeDue(): boolean {
+    if (this.#weight <= this.#due) return false;
+    const least = weightOf(this.#states) / mostOfPatches;
+    const isDue = this.#weight >= least;
+    this.#due = Math.max(least, isDue ? 0 : this.#weight * mostOfPatches);
+    if (isDue) this.#weight = 0;
+    return isDue;
   }
 
   #record(index: number, at: number, content: Content): void {

@@ -1,4 +1,4 @@
-import type { RunReader, RunRecord, SlicePatch, StateRecord, TouchedResource } from "@proviso/core";
+import type { JsonPatch, RunReader, RunRecord, SlicePatch, StateRecord, TouchedResource } from "@proviso/core";
 import { applyStatePatch, statePatch } from "@proviso/runtime";
 
 type States = Readonly<Record<string, unknown>>;
@@ -22,9 +22,9 @@ export async function stateAt(reader: RunReader, runId: string, n: number): Prom
     back.push(record);
     if (record.keyframe !== undefined) break;
   }
-  let states: States = {};
-  for (const record of back.reverse()) states = record.keyframe ?? patched(states, record);
-  return states;
+  back.reverse();
+  const [first] = back;
+  return first?.keyframe === undefined ? patched({}, back) : patched(first.keyframe, back.slice(1));
 }
 
 /**
@@ -66,9 +66,17 @@ export async function stateChange(reader: RunReader, runId: string, callId: stri
   return { undone: false, slices, touched };
 }
 
-function patched(states: States, { slices }: StateRecord): States {
-  if (slices.length === 0) return states;
+/** The states with all patches applied: those of one slice together, so that a long list is copied once. */
+function patched(states: States, records: readonly StateRecord[]): States {
+  const patches = new Map<string, JsonPatch[number][]>();
+  for (const { slices } of records) {
+    for (const { name, patch } of slices) {
+      const all = patches.get(name) ?? [];
+      patches.set(name, all);
+      for (const operation of patch) all.push(operation);
+    }
+  }
   const next = { ...states };
-  for (const { name, patch } of slices) next[name] = applyStatePatch(next[name], patch);
+  for (const [name, patch] of patches) next[name] = applyStatePatch(next[name], patch);
   return next;
 }

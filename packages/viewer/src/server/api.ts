@@ -1,6 +1,5 @@
 // What the page asks for. Each is read from the store when it is asked.
-import type { RecordQuery, RunQuery, RunReader, RunRecord } from "@proviso/core";
-import type { AttemptView, EvalReader } from "../evals.ts";
+import type { AttemptView, EvalReader, RecordQuery, RunQuery, RunReader, RunRecord } from "@proviso/core";
 import { compareRuns } from "../runs/compare.ts";
 import { limitsAt } from "../runs/limits.ts";
 import { stateAt, stateChange } from "../runs/state.ts";

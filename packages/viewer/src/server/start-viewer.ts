@@ -1,12 +1,11 @@
 // 1. Nothing but 127.0.0.1 is listened on, and nothing of a request is believed before the guard has looked at it.
 // 2. The token is in no answer and in no log: it is in the address alone, behind "#".
 // 3. Everything is read; no request changes anything.
-import { DefinitionError, JournalError, systemClock, type Clock, type RunReader } from "@proviso/core";
+import { DefinitionError, JournalError, systemClock, type Clock, type EvalReader, type RunReader } from "@proviso/core";
 import { describeValue, messageOf } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { EvalReader } from "../evals.ts";
 import { answerApi, ApiFault } from "./api.ts";
 import { pageAsset } from "./assets.ts";
 import { answer, answerJson, refusal } from "./guard.ts";
@@ -28,7 +27,10 @@ export interface ViewerOptions {
 
 /** A viewer that is open. */
 export interface Viewer extends AsyncDisposable {
-  /** The address with the token after "#", where it is in no request and no log. */
+  /**
+   * The address with the token after "#", where it is in no request and no log. With `&/run/<id>` behind it, the id as
+   * `encodeURIComponent` has it, it opens that run.
+   */
   readonly url: string;
   /** The port that it listens on. */
   readonly port: number;

@@ -104,7 +104,7 @@ class RunWorker implements AsyncDisposable {
     const { data } = job;
     const attempts = job.stalledCounter + data.failures;
     if (attempts > this.#maxAttempts) return this.#giveUp(data.id, attempts);
-    await this.#shelf.setStanding(data.id, undefined);
+    await this.#shelf.setGoing(data.id);
     const controller = new AbortController();
     this.#inHand.set(data.id, controller);
     try {

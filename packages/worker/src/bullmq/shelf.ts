@@ -52,6 +52,15 @@ else
 end
 return 1`;
 
+/** Takes away that a run waits for a decision. An end stays: a worker may take a job up late that another one has ended. */
+const setGoing = `
+local old = redis.call('HGET', KEYS[1], ARGV[1])
+if old and string.match(old, '^[a-z]+') == 'suspended' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  redis.call('HINCRBY', KEYS[2], 'suspended', -1)
+end
+return 1`;
+
 /** One queue in one Redis. */
 export class Shelf implements AsyncDisposable {
   readonly url: string;
@@ -89,6 +98,12 @@ export class Shelf implements AsyncDisposable {
     const text = standing === undefined ? "" : `${standing.state}\n${standing.message ?? ""}`;
     await redis.eval(setState, 2, this.key("states"), this.key("counts"), jobIdOf(id), text);
     if (standing !== undefined) await this.send("ended", { id });
+  }
+
+  /** The run is worked on: it waits for no decision. */
+  async setGoing(id: string): Promise<void> {
+    const redis = await this.connections.commands();
+    await redis.eval(setGoing, 2, this.key("states"), this.key("counts"), jobIdOf(id));
   }
 
   async standing(id: string): Promise<Standing | undefined> {

@@ -1,0 +1,87 @@
+// What an unknown value is, how a message shows it, and work that is done already or will be.
+import { DefinitionError } from "./errors.ts";
+
+/** An object with keys: no list, and not null. Of what class it is does not matter. Never throws. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return false;
+  try {
+    return !Array.isArray(value);
+  } catch {
+    // A revoked proxy has no keys.
+    return false;
+  }
+}
+
+/**
+ * Whether `await` would wait for it. Promises of database libraries (Prisma's, Drizzle's) and of other realms are no
+ * instances of Promise.
+ */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if ((typeof value !== "object" || value === null) && typeof value !== "function") return false;
+  return typeof (value as Partial<PromiseLike<unknown>>).then === "function";
+}
+
+/**
+ * Returns the result of a function that has to answer synchronously. The rejection of a promise is swallowed.
+ * @throws {DefinitionError} for a promise.
+ */
+export function atOnce<T>(returned: T): T {
+  if (!isThenable(returned)) return returned;
+  Promise.resolve(returned).catch(() => {});
+  throw new DefinitionError("It must be answered at once, not with a promise.");
+}
+
+/** UTF-16 units of a message that are kept. */
+const longestMessage = 1024 * 1024;
+
+/** The message of whatever was thrown, even where it cannot be shown; of a long one the beginning. */
+export function messageOf(error: unknown): string {
+  try {
+    // A subclass may have made its message anything.
+    const message = String(error instanceof Error ? error.message : error);
+    return message.length <= longestMessage
+      ? message
+      : `${message.slice(0, longestMessage)}… (${message.length} characters)`;
+  } catch {
+    return "Something was thrown that has no message.";
+  }
+}
+
+/** A value as a message can show it: short, and never a throw, whatever it is. */
+export function describeValue(value: unknown): string {
+  if (typeof value === "string")
+    return value.length > 60 ? `a text of ${value.length} characters` : JSON.stringify(value);
+  if (typeof value === "bigint") return `${value}n`;
+  if (typeof value === "function") return "a function";
+  if (typeof value === "symbol") return "a symbol";
+  if (typeof value !== "object" || value === null) return String(value);
+  try {
+    return Array.isArray(value) ? "a list" : "an object";
+  } catch {
+    return "a revoked proxy";
+  }
+}
+
+/** `instanceof` for any thrown value: a revoked proxy cannot be asked for its class, and is of none. */
+export function isA<T>(value: unknown, type: abstract new (...given: never[]) => T): value is T {
+  try {
+    return value instanceof type;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a value can have properties of its own: an object or a function. */
+export function isObject(value: unknown): value is object {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+/** Goes on with what is there, or will be: a promise would cost more than most of what is done. */
+export function after<T, R>(value: T | Promise<T>, goOn: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(goOn) : goOn(value);
+}
+
+/** Collects values: synchronously where none of them is a promise. */
+export function allOf<T>(all: readonly (T | Promise<T>)[]): readonly T[] | Promise<readonly T[]> {
+  return all.some((each) => each instanceof Promise) ? Promise.all(all) : (all as readonly T[]);
+}
