@@ -18,7 +18,7 @@ export class CountedBounds {
 
   /** What an answer states to be left; what cannot be is as if nothing was stated. */
   learn({ left, size }: Allowance, { inputTokens, outputTokens }: PaceRequest): void {
-    if (!(Number.isFinite(size) && size > 0 && left >= 0 && left <= size)) return;
+    if (!(size > 0 && size < Infinity && left >= 0 && left <= size)) return;
     const wanted = leastRequests * (inputTokens + outputTokens);
     const least = Math.min(mostPart * size, Math.max(leastPart * size, wanted));
     const plenty = plentyPart * size;
