@@ -1,7 +1,7 @@
 // What a fork begins with: the entries of another run up to a step.
 import { DefinitionError, JournalError, type ToolReturn, type ToolResult } from "@proviso/core";
 import { returnedResult, toJsonValue } from "@proviso/core/internal";
-import { entriesToStep, type JournalEntry } from "@proviso/runtime/recording";
+import { entriesToStep, standingEntries, withDecisions, type JournalEntry } from "@proviso/runtime/recording";
 
 /** A step of a run. */
 export interface ForkPoint {
@@ -11,16 +11,17 @@ export interface ForkPoint {
 }
 
 /**
- * Returns the entries of a fork, numbered anew.
+ * Returns the entries of a fork, numbered anew. `all`: those of its origin.
  * @throws {JournalError} "not_found" for a step that is not there. {DefinitionError} for a result of a step that is no call.
  */
 export function forkedEntries(
-  standing: readonly JournalEntry[],
+  all: readonly JournalEntry[],
   { id, at, result }: ForkPoint,
 ): readonly JournalEntry[] {
-  const kept = entriesToStep(standing, at);
+  const kept = entriesToStep(standingEntries(all), at);
   if (kept === undefined) throw noStep(id, at);
-  const entries = result === undefined ? kept : withResult(kept, { id, at, result });
+  const decided = withDecisions(kept, all);
+  const entries = result === undefined ? decided : withResult(decided, { id, at, result });
   return entries.map((entry, index) => ({ ...entry, index, attempt: 1 }));
 }
 

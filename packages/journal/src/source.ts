@@ -181,7 +181,7 @@ class JournalSource implements RunSource {
   async #toFork(from: NonNullable<SourceOptions["from"]>): Promise<OpenedSource> {
     const origin = await readRun(this.#shared.store, from.id);
     if (origin.length === 0) throw notFound(from.id);
-    const entries = forkedEntries(standingEntries(origin.entries), from);
+    const entries = forkedEntries(origin.entries, from);
     const summary = new Summary({ id: from.id, at: from.at });
     this.#begin(1, 0, summary);
     for (const entry of entries) this.append(entry);

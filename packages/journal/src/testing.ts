@@ -34,7 +34,7 @@ export interface Replayed<Output> {
 export async function replay<Output>(
   prompt: Prompt<Output> | PromptTemplate<never, Output>,
   run: JournalRun,
-  options: Pick<EvaluateOptions, "resources" | "policies" | "overrides"> = {},
+  options: Pick<EvaluateOptions, "resources" | "policies" | "overrides" | "context"> = {},
 ): Promise<Replayed<Output>> {
   const begun = await recordedBeginning(run);
   const bound = "bind" in prompt ? (prompt as PromptTemplate<unknown, Output>).bind(begun.params) : prompt;

@@ -106,13 +106,22 @@ function recordedSetup(setup: DrivenSetup, { run, callId }: Nesting): DrivenSetu
   return callId !== undefined || run.isInside ? setup : (run.tape?.setup(setup) ?? setup);
 }
 
+/** How an evaluation begins again whose record says that it did, where its adapter does not: a replay has one model. */
+function recordedAgain(run: Run): DrivenSetup["beginAgain"] {
+  if (run.isInside || run.tape?.hasAttempts !== true) return undefined;
+  return async (_, once) => {
+    const { beginAgain, oneAttempt } = await import("./routing/begin-again.ts");
+    return beginAgain(run, oneAttempt, false, once);
+  };
+}
+
 /** Catches every unexpected error: it is a failure of its own kind. Never rejects. */
 async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcome> {
   let phase: EvaluationPhase = "render";
   try {
     announceRendering(run, setup);
     phase = "request";
-    const again = setup.beginAgain;
+    const again = setup.beginAgain ?? recordedAgain(run);
     const answer = await (again === undefined ? answerOf(setup, run) : again(run, () => answerOf(setup, run)));
     if (isFailure(answer)) return recordFault(run) ?? { error: failedEvaluation(run, answer) };
     phase = "response";

@@ -3,7 +3,6 @@ import type { Message, ModelRequest } from "@proviso/core";
 import { shortHash } from "@proviso/core/internal";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
-import { placeOf } from "../tools/idempotency-key.ts";
 import type { Difference, EntryBase, EntryOf } from "./entries.ts";
 import { messageHash, restHashes, restNames, textHash } from "./hashes.ts";
 import { LazyContent } from "./kept-entry.ts";
@@ -37,8 +36,11 @@ export class NewInRequest {
   /** undefined: the tools, the choice and the output are those of the request before. */
   readonly #rest: Rest | undefined;
   readonly #hide: Hide;
+  /** Ids that are made up inside a call are in no record, and are others when it is run again. */
+  readonly #isInside: boolean;
 
-  constructor(same: number, messages: readonly Message[], rest: Rest | undefined, hide: Hide) {
+  constructor(same: number, messages: readonly Message[], rest: Rest | undefined, hide: Hide, isInside = false) {
+    this.#isInside = isInside;
     this.same = same;
     this.#messages = messages;
     this.#rest = rest;
@@ -46,7 +48,7 @@ export class NewInRequest {
   }
 
   now(): AskedNow {
-    const hashes = this.#messages.map((message) => messageHash(message, this.#hide));
+    const hashes = this.#messages.map((message) => messageHash(message, this.#hide, this.#isInside ? noId : sameId));
     const rest = this.#rest === undefined ? [] : restHashes(this.#rest, this.#hide);
     return { same: this.same, hashes: [...hashes, ...rest], messages: hashes.length };
   }
@@ -109,20 +111,20 @@ export class RequestHashes {
     const isSameRest = last !== undefined && last.rest.tools === tools;
     const rest = isSameRest ? last.rest : { tools, toolChoice, output };
     // The whole history is not kept with each of its requests.
-    const made = new NewInRequest(same, messages.slice(same), isSameRest ? undefined : rest, hide);
+    const made = new NewInRequest(same, messages.slice(same), isSameRest ? undefined : rest, hide, run.isInside);
     const sums = run.isInside ? sumsOf(last?.sums ?? [], made.now()) : [];
     this.#last.set(run.evaluationId, { messages, rest, sums });
     return made;
   }
 
-  /** What the last request of an evaluation was, and where that stands. */
-  key(run: Run): string | undefined {
+  /** What the last request of an evaluation inside a call was, and where that stands: the same in every run. */
+  key(run: Run): InsideKey | undefined {
     const last = this.#last.get(run.evaluationId);
     if (last === undefined) return undefined;
-    const { name } = run.adapter;
     const model = internalsOf(run.adapter)?.facts.model;
     const rest = restHashes(last.rest, hideOf(run));
-    return shortHash([placeOf(run), run.turn, name, model ?? null, last.sums.at(-1) ?? null, rest]);
+    const request = shortHash([placeInside(run), run.turn, last.sums.at(-1) ?? null, rest]);
+    return { request, whole: `${request}.${textHash(`${run.adapter.name} ${model}`)}` };
   }
 
   /** Takes a request as a whole, whatever the one before had. */
@@ -146,6 +148,29 @@ export class RequestHashes {
     return undefined;
   }
 }
+
+/** What identifies a request of an evaluation inside a call. */
+interface InsideKey {
+  readonly request: string;
+  /** With the adapter and the model that are asked, as the record has it. */
+  readonly whole: string;
+}
+
+/** The request that a key of a record is of, whoever was asked. */
+export function requestOfKey(key: string): string {
+  return key.split(".")[0] ?? key;
+}
+
+/** The calls that an evaluation is inside of, and which of their evaluations it is. */
+function placeInside({ nesting }: Run): string {
+  if (nesting === undefined) return "";
+  const { run, callId, ordinal = 0 } = nesting;
+  const place = run.callsBefore + run.calls.findIndex(({ id }) => id === callId);
+  return `${placeInside(run)} ${run.turn}.${place}.${ordinal}`;
+}
+
+const sameId = (id: string): string => id;
+const noId = (): string => "";
 
 function hideOf({ world, redaction }: Run): Hide {
   return world.secrets === undefined ? undefined : redaction.value;

@@ -18,10 +18,10 @@ export interface RecordedCall {
   readonly refusal: string | undefined;
   /** The application's events that it dispatched, in order. */
   readonly dispatched: readonly unknown[];
-  /** Whether its handler began. */
-  readonly isStarted: boolean;
-  /** Whether its handler did not begin for a reason that does not come again: a limit, or a process that ended. */
-  readonly isAnswered: boolean;
+  /** Whether its handler did not begin because a process had ended: that does not come again. */
+  readonly isUnknown: boolean;
+  /** Whether a limit was met before its end: that does not come again. */
+  readonly isStopped: boolean;
   /** Epoch milliseconds of its end. */
   readonly at: number;
 }
@@ -38,27 +38,27 @@ const keyOf = (turn: number, callId: string): string => canonicalJson([turn, cal
 /** The calls of a record that have an end. */
 export class RecordedCalls {
   readonly #calls = new Map<string, RecordedCall>();
+  /** The idempotency keys of calls whose handlers began. */
+  readonly #keys = new Map<string, string>();
 
   constructor(entries: readonly JournalEntry[]) {
     const own = entries[0]?.evaluationId;
     const unknown = new Set<string>();
-    const started = new Set<string>();
     const stopped = new Set<number>();
     let turn = 0;
     for (const entry of entries) {
       if (entry.evaluationId !== own) continue;
       if (entry.kind === "answered") ({ turn } = entry);
       if (entry.kind === "stopped") stopped.add(turn);
-      if (entry.kind === "started") started.add(keyOf(entry.turn, entry.callId));
+      if (entry.kind === "started") this.#keys.set(keyOf(entry.turn, entry.callId), entry.idempotencyKey);
       if (entry.kind === "event" && entry.event.type === "run.resumed") {
         for (const { callId } of entry.event.unknown) unknown.add(callId);
       }
       if (entry.kind === "dispatched" && entry.callId !== undefined) this.#dispatched(turn, entry);
       if (entry.kind === "event" && entry.event.type === "tool.invoked") {
         const { event } = entry;
-        const isStarted = started.has(keyOf(event.turn, event.callId));
-        const isAnswered = !isStarted && (stopped.has(event.turn) || unknown.has(event.callId));
-        this.#ended(event, { isStarted, isAnswered, at: entry.at });
+        const isUnknown = unknown.has(event.callId) && !this.#keys.has(keyOf(event.turn, event.callId));
+        this.#ended(event, { isUnknown, isStopped: stopped.has(event.turn), at: entry.at });
       }
     }
   }
@@ -66,6 +66,11 @@ export class RecordedCalls {
   /** undefined: the record has no end of it. */
   get(turn: number, callId: string): RecordedCall | undefined {
     return this.#calls.get(keyOf(turn, callId));
+  }
+
+  /** The idempotency key of a call; undefined: its handler did not begin. */
+  keyOf(turn: number, callId: string): string | undefined {
+    return this.#keys.get(keyOf(turn, callId));
   }
 
   /** Where a call differs from the recorded one; undefined: nowhere. */
@@ -80,7 +85,7 @@ export class RecordedCalls {
     return event && { what: "event", ...event, path: `${name}: dispatched${event.path}` };
   }
 
-  #ended(event: ToolInvoked, of: Pick<RecordedCall, "isStarted" | "isAnswered" | "at">): void {
+  #ended(event: ToolInvoked, of: Pick<RecordedCall, "isUnknown" | "isStopped" | "at">): void {
     const { turn, callId, result } = event;
     const before = this.get(turn, callId);
     // A success that could not be recorded is followed by its failure.
@@ -117,8 +122,8 @@ export function lastText(request: ModelRequest | undefined): unknown {
   return last === undefined || !("text" in last) ? "a request" : last.text;
 }
 
-/** Answers calls from the record whose arguments were hidden: those are of no use to a handler. */
-export async function hiddenCalls(
+/** Answers calls from the record that cannot run again. */
+export async function recordedCalls(
   run: Run,
   calls: readonly ToolCall[],
   { entries, answered }: { readonly entries: readonly JournalEntry[]; readonly answered: EntryOf<"answered"> },

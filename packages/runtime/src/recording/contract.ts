@@ -1,6 +1,5 @@
 // What the kernel knows of recording: types alone. The code comes with the value of the option `run`.
 import type {
-  AppEvent,
   Blobs,
   EvaluateOptions,
   EvaluationFailure,
@@ -24,8 +23,9 @@ import type { ModelDelta } from "@proviso/core/provider";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
+import type { Attempts } from "../routing/begin-again.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
+import type { PendingEvent, Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { PolicyStep } from "./entries.ts";
 
 /** What came of an evaluation. */
@@ -156,7 +156,15 @@ export interface Tape<Run> extends TapeNumbers {
    * An application's event that a call had dispatched counts now, or is about to be delivered. Returns whether listeners
    * receive it: not where they did in an earlier attempt.
    */
-  dispatched(run: Run, event: AppEvent, callId: string): boolean;
+  dispatched(run: Run, pending: PendingEvent): boolean;
+  /** Application's events that a call had dispatched are undone with it. */
+  undone(run: Run, events: readonly PendingEvent[]): void;
+  /** Whether the recorded evaluation might have begun again with another model. */
+  readonly hasAttempts: boolean;
+  /** Returns the attempts as the record has them, and these beyond it. */
+  attempts(given: Attempts): Attempts;
+  /** An attempt after which the evaluation may begin again is about to begin. */
+  beginAttempt(run: Run): void;
   /**
    * Ends the attempt of an evaluation that may begin again, where calls are about to begin that may change what outlives the
    * process. undefined: they do not.
@@ -185,6 +193,8 @@ export interface Tape<Run> extends TapeNumbers {
    * where its tool allows that; else its `reconcile` is asked.
    */
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation>;
+  /** The idempotency key that a call had; undefined: it is made. */
+  keyOf(run: Run, call: ToolCall): string | undefined;
   /** What was decided on this question in another attempt; undefined: the policy is asked. */
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
   /**
@@ -193,6 +203,8 @@ export interface Tape<Run> extends TapeNumbers {
    * @throws where it is suspended.
    */
   suspend(run: Run, question: PolicyQuestion, later: Suspension): void;
+  /** @throws the fault that the evaluation ends with. */
+  assertNoFault(): void;
   /** The fault that the evaluation ends with, whatever it comes to; undefined: there is none. */
   error(run: Run): EvaluationFailure | undefined;
   /** A call has succeeded: it counts, or will when its transaction has ended. */

@@ -109,6 +109,18 @@ export type EntryContent =
       readonly event: AppEvent;
       /** The call that dispatched it; undefined: the application did, beside the run's calls. */
       readonly callId: string | undefined;
+      /** It was reduced before the framework's event with this `seq`. Left out: just before the end of its call. */
+      readonly before?: number | undefined;
+      /** Whether a call inside of that one dispatched it. Default false. */
+      readonly isInside?: true;
+    }
+  | {
+      /** A call dispatched it and was undone: log slices alone have it. */
+      readonly kind: "undone";
+      /** The event as it was dispatched, without secrets. */
+      readonly event: AppEvent;
+      /** It was reduced before the framework's event with this `seq`. */
+      readonly before: number;
     }
   | {
       readonly kind: "asked";
@@ -163,6 +175,10 @@ export type EntryContent =
       readonly kind: "waited";
       /** What came of the wait; left out: nothing. */
       readonly value?: unknown;
+    }
+  | {
+      /** From here on the evaluation may begin again with another model: what calls dispatch is delivered when it does not. */
+      readonly kind: "attempt";
     }
   | {
       readonly kind: "drew";

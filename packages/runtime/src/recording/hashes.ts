@@ -19,13 +19,16 @@ export function textHash(text: string): string {
   return ((a >>> 0) * 0x200000 + ((b >>> 0) >>> 11)).toString(36);
 }
 
-/** The hash of a message: of its role and text, calls and files, and of nothing that a provider alone knows. */
-export function messageHash(message: Message, hide: Hide | undefined): string {
+/**
+ * The hash of a message: of its role and text, calls and files, and of nothing that a provider alone knows. `idOf`: the id
+ * of a call as it counts.
+ */
+export function messageHash(message: Message, hide: Hide | undefined, idOf: (id: string) => string): string {
   const parts: string[] = [message.role, message.text];
   if (message.role === "assistant") {
-    for (const { id, name, arguments: given } of message.toolCalls) parts.push(id, name, given);
+    for (const { id, name, arguments: given } of message.toolCalls) parts.push(idOf(id), name, given);
   }
-  if (message.role === "tool") parts.push(message.callId, message.name, String(message.isError));
+  if (message.role === "tool") parts.push(idOf(message.callId), message.name, String(message.isError));
   for (const { at, file } of message.files ?? [])
     parts.push(String(at), "hash" in file ? String(file.hash) : canonicalJson(file));
   const text = parts.join("\u0000");

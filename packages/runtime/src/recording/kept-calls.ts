@@ -1,16 +1,17 @@
 // Calls that the record answers: no handler, policy or lock takes part. What they did to the session is reduced again, and
 // what they did to resources in memory is done again.
-import type { AppEvent, FrameworkEvent, ToolCall, ToolInvoked, ToolMessage } from "@proviso/core";
+import type { FrameworkEvent, ToolCall, ToolInvoked, ToolMessage } from "@proviso/core";
 import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { keptFeedback } from "../tools/feedback.ts";
 import { toolMessage } from "../tools/result.ts";
 import type { KeptCalls } from "./contract.ts";
+import { Dispatches, reduceInLogs } from "./dispatches.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { Prefix } from "./prefix.ts";
 import { restoredFailure } from "./tape-limits.ts";
-import { undoneAmong, type Fate } from "./undone.ts";
+import { dispatchesUndone, undoneAmong, type Fate } from "./undone.ts";
 
 /** How entries of the record reach session and listeners. */
 export interface Delivery {
@@ -20,6 +21,8 @@ export interface Delivery {
   /** Events of the application that the record has, and that are delivered later. */
   readonly delivering: WeakSet<object>;
   timed(at: number): void;
+  /** What calls among the entries had dispatched; left out: nothing. */
+  readonly dispatches?: Dispatches;
   /** An agent streamed while its call ran, or a limit ended its turn. */
   passed?(entry: EntryOf<"delta"> | EntryOf<"stopped">): void;
 }
@@ -44,13 +47,14 @@ export async function keptCalls(
   run: Run,
   calls: readonly ToolCall[],
   prefix: Prefix,
-  delivery: Delivery,
+  given: Delivery,
 ): Promise<KeptCalls | LostChanges | undefined> {
   const entries = entriesOf(run, calls, prefix);
   const ends = endsIn(entries, run, calls);
   if (ends.size === 0) return undefined;
   prefix.at += entries.length;
   const undone = undoneAmong(entries);
+  const delivery = { ...given, dispatches: new Dispatches(entries, run.core, () => false) };
   const blocks = new Map<string, string[]>();
   let stop: Failure | undefined;
   for (const [place, entry] of entries.entries()) {
@@ -127,47 +131,37 @@ function endsIn(
 
 /** What a successful call had dispatched was reduced before its end, and is delivered after it. */
 function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], delivery: Delivery): void {
-  const { core } = delivery.run;
-  const dispatched: AppEvent[] = [];
-  for (const entry of after) {
-    if (entry.kind !== "dispatched" || entry.callId !== event.callId) break;
-    dispatched.push(frozenInDepth(entry.event));
-  }
-  for (const each of dispatched) core.reduce(each, { evaluationId: event.evaluationId, callId: event.callId });
+  const { core, attempt, watch, observing } = delivery.run;
+  delivery.dispatches?.reduceBefore(event.seq);
+  const dispatched = delivery.dispatches?.ended(event.callId, after) ?? [];
   emitAgain(event, delivery);
-  const { attempt, watch, observing } = delivery.run;
-  for (const each of dispatched) {
+  for (const { event: each, isInside } of dispatched) {
+    const by = isInside ? noReceivers : { watch, observing };
     // Listeners receive it when the attempt counts.
     if (attempt !== undefined) {
       delivery.delivering.add(each);
-      attempt.pendingEvents.push({ event: each, by: { watch, observing }, callId: event.callId });
+      attempt.pendingEvents.push({ event: each, by, callId: event.callId, before: event.seq });
     } else if (delivery.isEmitted) {
       core.notify(each);
-      watch?.({ type: "app", event: each });
+      by.watch?.({ type: "app", event: each });
     }
   }
 }
 
-function emitAgain(event: FrameworkEvent, { run, isEmitted }: Delivery, fate?: Fate): void {
+/** A stream has the events of its own evaluation alone. */
+const noReceivers = { watch: undefined, observing: undefined };
+
+function emitAgain(event: FrameworkEvent, { run, isEmitted, dispatches }: Delivery, fate?: Fate): void {
   const { core, watch } = run;
+  dispatches?.reduceBefore(event.seq);
   core.renumber(event.seq);
   core.passOver();
   const whole = frozenJson(event);
   if (fate === undefined) core.reduce(whole);
-  else if (fate === "undone") reduceInLogs(core, whole);
+  else if (fate === "undone") reduceInLogs(core, whole, whole.evaluationId);
   if (!isEmitted) return;
   core.notify(whole);
-  // A stream has the events of its own evaluation alone.
   if (whole.parent === undefined) watch?.(whole as never);
-}
-
-/** Reduces an event and takes it back: logs keep what is rolled back. */
-function reduceInLogs(core: Run["core"], event: FrameworkEvent): void {
-  const mark = core.mark();
-  core.open(mark, event.evaluationId);
-  core.reduce(event);
-  core.rollback(mark);
-  core.close(mark);
 }
 
 /** An entry that stands apart from the calls: an event of the application, or of an evaluation that outlived its call. */
@@ -187,13 +181,14 @@ export function emitUndone({ event }: EntryOf<"event">, delivery: Delivery): voi
 
 /** Reduces a whole record, or the beginning of one. */
 export function reduceAll(entries: readonly JournalEntry[], core: Run["core"]): void {
+  const undone = undoneAmong(entries);
   const delivery: Delivery = {
     run: { core, watch: undefined },
     isEmitted: false,
     delivering: new WeakSet(),
     timed: () => {},
+    dispatches: new Dispatches(entries, core, dispatchesUndone(entries, undone)),
   };
-  const undone = undoneAmong(entries);
   for (const [place, entry] of entries.entries()) {
     if (entry.kind === "dispatched") emitEntry(entry, delivery);
     if (entry.kind !== "event") continue;

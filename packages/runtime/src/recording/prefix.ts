@@ -4,6 +4,7 @@ import type { EntryContent, EntryOf, JournalEntry } from "./entries.ts";
 /** Kinds that the evaluation comes to by itself, in the order of the record. */
 const met = new Set<EntryContent["kind"]>([
   "event",
+  "attempt",
   "asked",
   "called",
   "delta",

@@ -1,4 +1,5 @@
 // What a record has of what came from outside, for an evaluation that runs its calls again.
+import { requestOfKey } from "./asked.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 
 /** Each list has what comes next at its end. */
@@ -24,7 +25,7 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
     texts: [] as unknown[],
   };
   for (const entry of entries) {
-    if (entry.kind === "asked" && entry.key !== undefined) keys.set(entry.evaluationId, entry.key);
+    if (entry.kind === "asked" && entry.key !== undefined) keys.set(entry.evaluationId, requestOfKey(entry.key));
     if (entry.kind === "answered") {
       const key = keys.get(entry.evaluationId);
       const [of, at] = key === undefined ? [answers, entry.evaluationId] : [inside, key];

@@ -3,6 +3,7 @@ import type { Blobs, RunFacts } from "@proviso/core";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
+import { hasAttempts } from "./attempts.ts";
 import type { EvaluationOutcome } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 
@@ -16,6 +17,7 @@ export class ReadTape {
   readonly evaluationId: string;
   readonly signal: AbortSignal;
   readonly blobs: Blobs | undefined;
+  readonly hasAttempts: boolean;
 
   constructor(source: RunSource, opened: OpenedSource, { clock }: World) {
     this.runId = source.id;
@@ -24,6 +26,7 @@ export class ReadTape {
     this.evaluationId = opened.entries[0]?.evaluationId ?? "";
     this.signal = source.signal;
     this.blobs = source.blobs;
+    this.hasAttempts = hasAttempts(opened.entries);
   }
 
   runAgain(): void {}
@@ -31,6 +34,8 @@ export class ReadTape {
   limits(limits: Limits): Limits {
     return limits;
   }
+
+  beginAttempt(): void {}
 
   endingAttempt(): undefined {
     return undefined;
@@ -53,6 +58,8 @@ export class ReadTape {
   async waited(): Promise<unknown> {
     return undefined;
   }
+
+  assertNoFault(): void {}
 
   error(): undefined {
     return undefined;

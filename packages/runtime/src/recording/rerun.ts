@@ -1,9 +1,9 @@
 // A replay whose handlers and policies run again: an evaluation beside the replay, whose calls have to come to what the record
 // has. Its model, and those of evaluations inside its calls, answer from the record. What the replay emits is the record's.
 import type {
-  AppEvent,
   EvaluateOptions,
   EvaluationFailure,
+  FrameworkEvent,
   ModelFailure,
   ModelResponse,
   PolicyDecision,
@@ -13,13 +13,15 @@ import type {
   ToolCall,
   ToolInvoked,
 } from "@proviso/core";
-import { toJsonValue } from "@proviso/core/internal";
+import { isFrameworkEventType, toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
+import type { Attempts } from "../routing/begin-again.ts";
 import { answerAgain } from "./answers.ts";
+import { RecordedAttempts } from "./attempts.ts";
 import { RequestHashes } from "./asked.ts";
-import { callAround, hiddenCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
+import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
 import type {
   HandlerParts,
   KeptCalls,
@@ -33,8 +35,10 @@ import { Decisions } from "./decisions.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
+import { InsideRefusals } from "./refusals.ts";
 import { queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
+import type { PendingEvent } from "../transactions/transaction.ts";
 import { recordedSession } from "./session.ts";
 
 /** Evaluates with a tape of its own. */
@@ -52,6 +56,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   /** The key of the last request of an evaluation inside a call, by the evaluation. */
   readonly #keys = new Map<string, string>();
   readonly #dispatched = new Map<string, unknown[]>();
+  readonly #counted = new WeakSet<object>();
   readonly #ended = new Map<string, ToolInvoked>();
   #now: number;
   #found: CallDifference | undefined;
@@ -64,8 +69,8 @@ export class Rerun extends ReadTape implements Tape<Run> {
   /** The turn whose calls have ended. */
   #endedTurn = 0;
   #onTurn: (() => void) | undefined;
-  /** Answers whose arguments were hidden, by turn: their calls are answered from the record. */
-  readonly #hidden = new Map<number, EntryOf<"answered">>();
+  /** The answers whose calls are run, by turn. */
+  readonly #answered = new Map<number, EntryOf<"answered">>();
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluate: EvaluateAgain) {
     super(source, opened, world);
@@ -101,7 +106,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const key = `${turn} ${callId}`;
     const recorded = this.#recorded.get(turn, callId);
     const end = this.#ended.get(key);
-    if (recorded === undefined || this.#hidden.has(turn)) return undefined;
+    if (recorded === undefined || this.#isAnswered(turn, [callId])) return undefined;
     if (end !== undefined) {
       return this.#recorded.difference(recorded, { end, dispatched: this.#dispatched.get(key) ?? [] });
     }
@@ -152,20 +157,24 @@ export class Rerun extends ReadTape implements Tape<Run> {
       run.conversation.recall(begun.history);
     }
     // What listeners refused is refused again.
-    run.core.session.on("tool.invoked", ({ evaluationId, turn, callId, result }) => {
-      const refusal = evaluationId === this.evaluationId ? this.#recorded.get(turn, callId)?.refusal : undefined;
-      if (refusal !== undefined && result.success)
-        throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
+    const inside = new InsideRefusals(this.#opened.entries);
+    run.core.session.on("*", (given) => {
+      if (!isFrameworkEventType(given.type)) return;
+      const event = given as FrameworkEvent;
+      const isOwn = event.evaluationId === this.evaluationId && event.type === "tool.invoked" && event.result.success;
+      const within = inside.of(event);
+      const refusal = isOwn ? this.#recorded.get(event.turn, event.callId)?.refusal : within;
+      if (refusal !== undefined) throw new Error(refusal.replace(/^.*? could not be recorded: /s, ""));
     });
   }
 
-  options({ resources, policies, overrides, signal: given }: EvaluateOptions): EvaluateOptions {
+  options({ resources, policies, overrides, context, signal: given }: EvaluateOptions): EvaluateOptions {
     const [begun] = this.#opened.entries;
     const loop = begun?.kind === "begun" ? begun.options : {};
     const { maxTurns, maxRepairs, toolChoice } = loop;
     const { signal: ending } = this.#ending;
     const signal = given === undefined ? ending : AbortSignal.any([given, ending]);
-    return { resources, policies, overrides, maxTurns, maxRepairs, toolChoice, signal };
+    return { resources, policies, overrides, context, maxTurns, maxRepairs, toolChoice, signal };
   }
 
   number(run: NumberingRun, filled: object): NumberedEvent | undefined {
@@ -195,7 +204,16 @@ export class Rerun extends ReadTape implements Tape<Run> {
     this.#onTurn?.();
   }
 
-  dispatched(run: Run, event: AppEvent, callId: string): boolean {
+  undone(): void {}
+
+  attempts(): Attempts {
+    return new RecordedAttempts(this.#opened.entries);
+  }
+
+  dispatched(run: Run, { event, callId }: PendingEvent): boolean {
+    // In an attempt they count once more when it does.
+    if (this.#counted.has(event)) return true;
+    this.#counted.add(event);
     const key = `${run.turn} ${callId}`;
     const before = this.#dispatched.get(key) ?? [];
     this.#dispatched.set(key, [...before, toJsonValue(run.redact(event))?.value]);
@@ -213,7 +231,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     this.#now = Math.max(this.#now, answered.at);
     const { answer } = answered;
     if (run.nesting === undefined && answer.failure === undefined && answer.message.toolCalls.length > 0) {
-      if (answered.isRedacted === true) this.#hidden.set(run.turn, answered);
+      this.#answered.set(run.turn, answered);
       while (this.#reached < run.turn && !this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
       this.#assertGoesOn();
     }
@@ -225,7 +243,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     request: RecordedRequest["request"],
   ): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
     this.#hashes.of(run, request);
-    const key = this.#hashes.key(run) ?? "";
+    const key = this.#hashes.key(run)?.request ?? "";
     this.#keys.set(run.evaluationId, key);
     const answered = taken(this.#queues.inside.get(key) ?? []);
     if (answered !== undefined) return answerAgain(run, answered.answer);
@@ -249,8 +267,16 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
-    const hidden = run.isInside ? undefined : this.#hidden.get(run.turn);
-    return hidden && hiddenCalls(run, calls, { entries: this.#opened.entries, answered: hidden });
+    if (run.isInside) return undefined;
+    const ids = calls.map(({ id }) => id);
+    const answered = this.#isAnswered(run.turn, ids) ? this.#answered.get(run.turn) : undefined;
+    return answered && recordedCalls(run, calls, { entries: this.#opened.entries, answered });
+  }
+
+  /** Whether calls are answered from the record: their arguments were hidden, or a limit was met before one of them ended. */
+  #isAnswered(turn: number, callIds: readonly string[]): boolean {
+    const isHidden = this.#answered.get(turn)?.isRedacted === true;
+    return isHidden || callIds.some((callId) => this.#recorded.get(turn, callId)?.isStopped === true);
   }
 
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
@@ -261,9 +287,14 @@ export class Rerun extends ReadTape implements Tape<Run> {
     this.#now = Math.max(this.#now, recorded.at);
     const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
-    if (!recorded.isAnswered) return parts.execute();
+    if (!recorded.isUnknown) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
+  }
+
+  /** The kept calls of a fork have the keys of its origin. */
+  keyOf(run: Run, { id }: ToolCall): string | undefined {
+    return this.#recorded.keyOf(run.turn, id);
   }
 
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {

@@ -48,6 +48,31 @@ function suspensionsIn(entries: readonly JournalEntry[], isOpen: boolean): reado
   return [...calls.values()];
 }
 
+/**
+ * Returns entries of a record with the decisions on their calls, in their places. `all`: the whole record, where those of
+ * attempts that were not gone on from are, too.
+ */
+export function withDecisions(
+  entries: readonly JournalEntry[],
+  all: readonly JournalEntry[],
+): readonly JournalEntry[] {
+  const ends = entries.flatMap((entry) => {
+    const isEnd = entry.kind === "event" && entry.event.type === "tool.invoked";
+    return isEnd && entry.evaluationId === all[0]?.evaluationId ? [{ index: entry.index, event: entry.event }] : [];
+  });
+  const known = new Set(entries);
+  const decisions = all.filter((entry) => {
+    if ((entry.kind !== "suspended" && entry.kind !== "resolved") || known.has(entry)) return false;
+    const callId = entry.kind === "suspended" ? entry.pending.callId : entry.callId;
+    // A call inside of another one is known by its key.
+    return ends.some(({ index, event }) => {
+      const isOne = "callId" in event && (entry.key !== undefined || event.callId === callId);
+      return isOne && index > entry.index && "turn" in event && event.turn === entry.turn;
+    });
+  });
+  return decisions.length === 0 ? entries : [...entries, ...decisions].toSorted((a, b) => a.index - b.index);
+}
+
 function keyOf({ turn, callId, policy, step, key }: AskedOf): string {
   return JSON.stringify(key === undefined ? [turn, callId, policy, step] : [key, policy, step]);
 }

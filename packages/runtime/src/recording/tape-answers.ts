@@ -1,12 +1,14 @@
 // What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
 import type { ModelFailure, ModelResponse, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
+import type { Attempts } from "../routing/begin-again.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
 import { AskedContent, RequestHashes, type NewInRequest } from "./asked.ts";
+import { hasAttempts, KeptAttempts } from "./attempts.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
-import type { EntryOf } from "./entries.ts";
+import type { EntryOf, JournalEntry } from "./entries.ts";
 import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
 
@@ -26,6 +28,8 @@ export class TapeAnswers extends TapeEvents {
   /** Takes the deltas of that turn; undefined: it is not streamed. */
   protected onDelta: RecordedRequest["onDelta"];
   readonly #hashes = new RequestHashes();
+  /** The last answer of a model that came from the record. */
+  #lastAnswer: ModelResponse | undefined;
 
   async answer(run: Run, of: RecordedRequest): Promise<ModelResponse | ModelFailure> {
     this.assertNoFault();
@@ -41,7 +45,7 @@ export class TapeAnswers extends TapeEvents {
     if (!run.isInside) this.answerIsRedacted = false;
     const { evaluationId, turn } = run;
     const { attempt } = of;
-    const key = run.isInside && of.request !== undefined ? this.#hashes.key(run) : undefined;
+    const key = run.isInside && of.request !== undefined ? this.#hashes.key(run)?.whole : undefined;
     // What was compared with nothing is compared from here on.
     const isFirstAdopted = this.differs && !run.isInside;
     const shown = isFirstAdopted ? this.#hashes.whole(run, of.request) : asked;
@@ -61,7 +65,7 @@ export class TapeAnswers extends TapeEvents {
     await of.turn?.idle();
     this.assertNoFault();
     // What has ended the evaluation counts, and not what came after it.
-    if (of.turn !== undefined && (of.turn.isStopped() || (this.isStopped && !run.isInside))) return answer;
+    if (of.turn?.isStopped() === true || (this.isStopped && !run.isInside)) return answer;
     // The record has references, and no bytes.
     if (answer.failure === undefined && answer.generated !== undefined) answer = await storedAnswer(run, answer);
     const recorded = recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads);
@@ -127,9 +131,26 @@ export class TapeAnswers extends TapeEvents {
     return this.diverge({ what: "missing", path: "", recorded: undefined, now: `an answer in turn ${run.turn}` });
   }
 
+  get hasAttempts(): boolean {
+    return hasAttempts(this.opened.entries);
+  }
+
+  attempts(given: Attempts): Attempts {
+    const kept = (): JournalEntry | undefined => (this.isLive ? undefined : this.prefix.peek());
+    const lastAnswer = (): ModelResponse | undefined => this.#lastAnswer;
+    return new KeptAttempts(given, kept, lastAnswer);
+  }
+
+  beginAttempt(run: Run): void {
+    if (!this.isLive && this.prefix.take("attempt") !== undefined) return;
+    this.goLive();
+    this.append(run.evaluationId, { kind: "attempt" });
+  }
+
   /** What a service keeps for itself in an answer is of no use to another one. */
   async #answerFrom(run: Run, entry: EntryOf<"answered">): Promise<ModelResponse | ModelFailure> {
     const answer = await answerAgain(run, entry.answer);
+    if (answer.failure === undefined) this.#lastAnswer = answer;
     const [begun] = this.opened.entries;
     if (answer.failure !== undefined || !this.isAdopted(entry)) return answer;
     if (begun?.kind !== "begun" || begun.adapter === run.adapter.name) return answer;

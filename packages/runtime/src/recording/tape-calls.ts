@@ -5,6 +5,7 @@ import type { Transaction, TransactionOptions } from "../transactions/transactio
 import type { HandlerParts, KeptCalls, PolicyQuestion } from "./contract.ts";
 import { canWait, Decisions, suspendedFault } from "./decisions.ts";
 import { deltaOf } from "./deltas.ts";
+import { Dispatches } from "./dispatches.ts";
 import { TapeFault } from "./fault.ts";
 import { recordedHandler } from "./handler.ts";
 import { emitEntry, emitUndone, keptCalls, type Delivery } from "./kept-calls.ts";
@@ -44,7 +45,7 @@ export class TapeCalls extends TapeAnswers {
     if (this.prefix.isEmpty()) this.goLiveUnlessEnded();
     else this.prefix.passResumption();
     if (kept === undefined || kept.answers.includes(undefined)) {
-      if (this.isReplay) this.#suspendedAgain(delivery);
+      if (this.isReplay) await this.#suspendedAgain(run, delivery);
       if (this.prefix.peek() === undefined) this.goLive();
       else
         this.diverge({
@@ -87,21 +88,29 @@ export class TapeCalls extends TapeAnswers {
   }
 
   /** A replay ends where the run was suspended. */
-  #suspendedAgain(delivery: Delivery): void {
+  async #suspendedAgain(run: Run, delivery: Delivery): Promise<void> {
     const rest = this.prefix.entries.slice(this.prefix.at);
     const suspended = rest.find((entry) => entry.kind === "suspended");
     if (suspended === undefined) return;
+    const dispatches = new Dispatches(rest, delivery.run.core, () => false);
+    const own = { ...delivery, dispatches };
     for (const entry of rest) {
       delivery.timed(entry.at);
+      // What calls of the attempt dispatched counts before the evaluation ends.
+      if (entry.kind === "suspended") await run.endAttempt?.();
       const isUndone = entry.kind === "event" && (entry.evaluationId !== this.evaluationId || "callId" in entry.event);
-      if (isUndone && entry.event.type !== "run.suspended") emitUndone(entry, delivery);
-      else emitEntry(entry, delivery);
+      if (isUndone && entry.event.type !== "run.suspended") emitUndone(entry, own);
+      else emitEntry(entry, own);
     }
     this.fail(suspendedFault(this.runId, suspended.pending, ""));
   }
 
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
     return recordedHandler(this, run, parts);
+  }
+
+  keyOf(): undefined {
+    return undefined;
   }
 
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined {

@@ -49,6 +49,8 @@ export class TapeEntries {
   now: number;
   /** Whether what happens is appended. */
   isLive: boolean;
+  /** Whether the end is in the record: what comes later is not. */
+  isOver = false;
   fault: TapeFault | undefined;
   /** What the last answer that stands costs, in US dollars; undefined: the record has it, or it is not known. */
   protected costUsd: number | undefined;
@@ -112,6 +114,7 @@ export class TapeEntries {
 
   /** Appends without a look at the clock. */
   appendAt(evaluationId: string, content: EntryContent | LazyContent): void {
+    if (this.isOver) return;
     const index = this.#next++;
     const entry = new KeptEntry(this.now, evaluationId, content);
     if (this.#keeps) this.source.keep?.(entry);

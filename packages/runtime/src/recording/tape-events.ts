@@ -5,7 +5,8 @@ import type { Run } from "../run.ts";
 import type { UnnumberedEvent } from "../session/session-core.ts";
 import { differenceIn, isSameJson } from "./compare.ts";
 import type { NumberedEvent } from "./contract.ts";
-import type { JournalEntry, RecordedEvent } from "./entries.ts";
+import type { EntryContent, JournalEntry, RecordedEvent } from "./entries.ts";
+import type { PendingEvent } from "../transactions/transaction.ts";
 import { TapeFault } from "./fault.ts";
 import { TapeEntries } from "./tape-entries.ts";
 
@@ -60,23 +61,47 @@ export class TapeEvents extends TapeEntries {
     return { event: isSame ? frozenJson(event) : numbered, isEmitted: this.isReplay };
   }
 
-  dispatched(run: Run, event: AppEvent, callId: string): boolean {
+  dispatched(run: Run, { event, callId, before, by }: PendingEvent): boolean {
     if (!this.isLive) return this.isReplay;
     if (this.fault !== undefined || this.delivering.has(event)) return true;
     this.tick();
-    this.keepDispatched(run.evaluationId, event, callId);
+    // In an attempt listeners receive it later.
+    if (run.attempt !== undefined) this.delivering.add(event);
+    // The last event is the end of the call.
+    const place = before === run.core.nextSeq - 1 ? {} : { before };
+    this.#keep(run.evaluationId, event, (copy) => ({
+      kind: "dispatched",
+      event: copy,
+      callId,
+      ...place,
+      ...(by === run ? {} : { isInside: true }),
+    }));
     return true;
   }
 
+  undone(run: Run, events: readonly PendingEvent[]): void {
+    if (!this.isLive) return;
+    for (const { event, before } of events) {
+      // What counts already is undone with its attempt, and known so.
+      if (this.fault !== undefined || this.delivering.has(event) || !run.core.isLogged(event)) continue;
+      this.#keep(run.evaluationId, event, (copy) => ({ kind: "undone", event: copy, before }));
+    }
+  }
+
+  /** An event of the application, beside the run's calls. */
+  keepDispatched(evaluationId: string, event: AppEvent): void {
+    this.#keep(evaluationId, event, (copy) => ({ kind: "dispatched", event: copy, callId: undefined }));
+  }
+
   /** Keeps a copy: an application's event may hold what changes later. */
-  keepDispatched(evaluationId: string, event: AppEvent, callId: string | undefined): void {
+  #keep(evaluationId: string, event: AppEvent, content: (copy: AppEvent) => EntryContent): void {
     const copy = toJsonValue(event);
     if (copy === undefined) {
       const message = `The run "${this.runId}" cannot be kept: the event "${event.type}" cannot be written as JSON.`;
       this.fault ??= new TapeFault("journal", message);
       return;
     }
-    this.appendAt(evaluationId, { kind: "dispatched", event: copy.value as AppEvent, callId });
+    this.appendAt(evaluationId, content(copy.value as AppEvent));
   }
 }
 

@@ -98,7 +98,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     this.#stopListening = run.core.watchDispatch((event) => {
       // The time of the run does not move with what the application does.
       if (!this.isLive || this.fault !== undefined) return;
-      this.keepDispatched(run.evaluationId, run.redact(event), undefined);
+      this.keepDispatched(run.evaluationId, run.redact(event));
     });
   }
 
@@ -174,6 +174,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       const isExecuted = code === undefined;
       const more = code !== undefined && goesOn(code) ? { goesOn: true } : {};
       this.append(run.evaluationId, { kind: "ended", outcome: isExecuted ? "executed" : "failed", ...more });
+      this.isOver = true;
       await this.flushed();
       return;
     }

@@ -50,6 +50,20 @@ export function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<Journ
   return undone;
 }
 
+/** Whether the call that dispatched an event was undone although it had succeeded, with the attempt that it was part of. */
+export function dispatchesUndone(
+  entries: readonly JournalEntry[],
+  undone: ReadonlyMap<JournalEntry, Fate>,
+): (entry: JournalEntry) => boolean {
+  const gone = new Set<JournalEntry>();
+  let isGone = false;
+  for (const entry of entries) {
+    if (entry.kind === "event" && entry.event.type === "tool.invoked") isGone = undone.has(entry);
+    else if (entry.kind === "dispatched" && entry.callId !== undefined && isGone) gone.add(entry);
+  }
+  return (entry) => gone.has(entry);
+}
+
 /** What evaluations did before they began again with another model, by evaluation. */
 function restartedAmong(
   entries: readonly JournalEntry[],

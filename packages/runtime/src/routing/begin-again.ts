@@ -2,6 +2,7 @@
 // 2. In a run, what outlives the process is part of no attempt: the attempt ends before a call that may change it, and the
 //    evaluation does not begin again, since the record has such a call as done.
 // 3. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
+import type { RouteStep } from "@proviso/core";
 import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
 import type { Answer } from "../output/parse.ts";
@@ -22,18 +23,26 @@ export interface Next {
 export interface Attempts {
   /** Whether another attempt may follow. */
   hasMore(): boolean;
-  /** Leaves out what failed; undefined: this failure ends the evaluation. */
-  goOn(why: Failure): Next | undefined;
+  /** Leaves out what failed; undefined: this failure ends the evaluation, or its calls may not be repeated. */
+  goOn(why: Failure, mayRepeat: () => boolean): Next | undefined;
+  /** The record says that the evaluation went on with this. `answered`: whose answer failed; undefined: it is not known. */
+  wentOn(why: Failure, next: Next, answered: Pick<RouteStep, "provider"> | undefined): void;
 }
+
+/** Those of an adapter that asks one model. */
+export const oneAttempt: Attempts = { hasMore: () => false, goOn: () => undefined, wentOn: () => {} };
 
 /** Answers, attempt after attempt. The last one needs no transaction: nothing begins after it. */
 export async function beginAgain(
   run: Run,
-  attempts: Attempts,
+  given: Attempts,
   repeatTools: boolean,
   once: () => Promise<Answer | Failure>,
 ): Promise<Answer | Failure> {
+  const tape = run.isInside ? undefined : run.tape;
+  const attempts = tape === undefined ? given : tape.attempts(given);
   for (let attempt = 2; attempts.hasMore(); attempt++) {
+    tape?.beginAttempt(run);
     const before = stateOf(run);
     const transaction = await beginAttempt(run);
     if (!("holds" in transaction)) return notBegun(transaction);
@@ -47,7 +56,7 @@ export async function beginAgain(
       throw cause;
     }
     if (run.attempt === undefined) return answer;
-    const next = isFailure(answer) && mayRepeat(run, repeatTools) ? attempts.goOn(answer) : undefined;
+    const next = isFailure(answer) ? attempts.goOn(answer, () => mayRepeat(run, repeatTools)) : undefined;
     if (next === undefined || !isFailure(answer)) {
       await commit(run, transaction);
       return answer;

@@ -64,6 +64,8 @@ export class Fallback implements Generate, Attempts {
   #ordered: readonly Member[] | undefined;
   /** The adapter that answered last. */
   #current: Member | undefined;
+  /** With what the attempt began, by the record; undefined: by the order. */
+  #next: Next | undefined;
   /** The request under way; one that was aborted may still be going on behind it. */
   #trying: Trying = {};
 
@@ -79,9 +81,9 @@ export class Fallback implements Generate, Attempts {
     return left.length - models + (this.#rules.isPerOutput ? models : Math.min(1, models)) > 1;
   }
 
-  goOn(why: Failure): Next | undefined {
+  goOn(why: Failure, mayRepeat: () => boolean): Next | undefined {
     const reason = reasonOfFailure(why);
-    if (!this.#rules.goesOn(reason, why.stop === "throttled")) return undefined;
+    if (!mayRepeat() || !this.#rules.goesOn(reason, why.stop === "throttled")) return undefined;
     const [first] = this.#left();
     const isAgent = first?.asked.drive !== undefined;
     for (const member of this.#left()) {
@@ -94,6 +96,12 @@ export class Fallback implements Generate, Attempts {
     this.#current = undefined;
     const [next] = this.#left();
     return next && { provider: next.asked.provider.name, model: next.asked.provider.model };
+  }
+
+  wentOn(why: Failure, next: Next, answered: Pick<RouteStep, "provider"> | undefined): void {
+    this.#current ??= this.#left().find(({ asked }) => asked.provider.name === answered?.provider);
+    this.goOn(why, () => true);
+    this.#next = next;
   }
 
   /** The one with which this attempt begins. */
@@ -114,7 +122,12 @@ export class Fallback implements Generate, Attempts {
   /** Returns the adapters that may be asked yet, in their order; an agent that cannot take the settings or the files is passed over. */
   #left(): readonly Member[] {
     const run = this.#run;
-    return (this.#ordered ?? this.#members).filter((member) => {
+    const next = this.#next;
+    const isNext = ({ asked: { provider } }: Member): number =>
+      provider.name === next?.provider && provider.model === next.model ? 0 : 1;
+    const all = this.#ordered ?? this.#members;
+    const ordered = next === undefined ? all : all.toSorted((a, b) => isNext(a) - isNext(b));
+    return ordered.filter((member) => {
       const { drive, provider } = member.asked;
       return (
         !this.#failed.has(member) && (drive === undefined || !cannotTake(run, provider, run.conversation.messages()))

@@ -97,6 +97,11 @@ export class SessionState {
     return this.#concurrent.openMarks > 0 || this.#steps?.has(type) === true;
   }
 
+  /** Whether a log slice receives an event of this type: it keeps what is undone. */
+  isLogged(event: AnyEvent): boolean {
+    return this.#steps?.has(event.type) === true && this.#stepsFor(event).some(({ slot }) => slot.slice.kind === "log");
+  }
+
   /** Reduces an event that log slices have already, after its effect on state slices was rolled back. */
   reduceAgain(event: AnyEvent): void {
     this.#assertIdle();

@@ -9,6 +9,7 @@ import {
   beginTransaction,
   newTransaction,
   type NotBegun,
+  type PendingEvent,
   type Transaction,
   type TransactionHost,
   type TransactionOptions,
@@ -220,6 +221,9 @@ class CallHost implements TransactionHost {
   }
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void> {
     return this.run.withinGrace(work, onError);
+  }
+  undone(events: readonly PendingEvent[]): void {
+    this.run.tape?.undone(this.run, events);
   }
   redact<T>(value: T): T {
     return this.run.redaction.value(value);

@@ -263,8 +263,9 @@ function callSession(run: Run, call: ToolCall, transaction: Transaction, state: 
       checkAppEvent(event);
       assertMayDispatch(state);
       const redacted = run.redact(event);
+      const before = run.core.nextSeq;
       const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId });
-      transaction.pendingEvents.push({ event: redacted, by: run, callId });
+      transaction.pendingEvents.push({ event: redacted, by: run, callId, before });
       if (errors.length === 0) return { ok: true, errors };
       for (const error of errors)
         run.log("error", { type: event.type, tool, callId, error: messageOf(error) }, "session.reducer.failed");

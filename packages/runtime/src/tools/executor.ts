@@ -40,6 +40,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
     answers.push(...answersAfter(run.faults.slice(before), calls, outcome.answers));
     stop = outcome.stop ?? run.limits.check("tool");
   }
+  // What a run cannot go on after is no answer of a call.
+  run.tape?.assertNoFault();
   const { context } = run;
   run.conversation.append(message, context === undefined ? answers : await context.shownAnswers(answers));
   return { answers, stop };

@@ -20,6 +20,7 @@ export class CallKey {
     this.#turn = run.turn;
     this.#number = run.callsBefore + Math.max(0, run.calls.indexOf(call));
     this.#call = call;
+    this.#value = run.nesting === undefined ? run.tape?.keyOf(run, call) : undefined;
   }
 
   get value(): string {
@@ -29,7 +30,7 @@ export class CallKey {
 }
 
 /** The run, and the calls and evaluations that the evaluation is inside of. */
-export function placeOf({ nesting, tape, evaluationId }: Run): string {
+function placeOf({ nesting, tape, evaluationId }: Run): string {
   if (nesting === undefined) return tape?.runId ?? evaluationId;
   return `${nesting.idempotencyKey?.() ?? placeOf(nesting.run)} ${nesting.ordinal ?? 0}`;
 }

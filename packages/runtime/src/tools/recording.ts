@@ -52,7 +52,7 @@ function deliver(run: Run, { id }: ToolCall, { pendingEvents }: Transaction): vo
   pendingEvents.splice(0, pendingEvents.length, ...others);
   if (run.attempt === undefined) return deliverEvents(run, own);
   // The record has them with their call; listeners receive them when the attempt counts.
-  if (!run.isInside) for (const { event, callId } of own) run.tape?.dispatched(run, event, callId);
+  if (!run.isInside) for (const each of own) run.tape?.dispatched(run, each);
   run.attempt.pendingEvents.push(...own);
 }
 
@@ -64,8 +64,9 @@ export function deliverEvents(run: Run, own: readonly PendingEvent[]): void {
     outer.pendingEvents.push(...own.map((each) => ({ ...each, callId: around })));
     return;
   }
-  for (const { event, by, callId } of own) {
-    if (run.tape?.dispatched(run, event, callId) === false) continue;
+  for (const each of own) {
+    if (run.tape?.dispatched(run, each) === false) continue;
+    const { event, by } = each;
     for (const error of run.core.notify(event)) {
       run.log("error", { type: event.type, error: messageOf(error) }, "session.listener.failed");
     }

@@ -11,7 +11,8 @@ export async function rollback(transaction: Transaction, calls?: ReadonlySet<str
   const { core, mark, pendingEvents, snapshots, made } = transaction;
   if (mark !== undefined) core.rollback(mark, calls);
   const others = calls === undefined ? [] : pendingEvents.filter(({ callId }) => !calls.has(callId));
-  pendingEvents.splice(0, pendingEvents.length, ...others);
+  const undone = pendingEvents.splice(0, pendingEvents.length, ...others).filter((each) => !others.includes(each));
+  if (undone.length > 0) transaction.host.undone?.(undone);
   transaction.undone = true;
   // The body of a transaction may go on after it.
   if (transaction.scope === undefined) transaction.stage = "sealed";

@@ -54,6 +54,8 @@ export interface PendingEvent {
     readonly observing: { app(event: AppEvent): void } | undefined;
   };
   readonly callId: string;
+  /** It was reduced before the framework's event of this number. */
+  readonly before: number;
 }
 
 /** What was made while the transaction ran, and goes with it when it fails. */
@@ -81,6 +83,8 @@ export interface TransactionHost extends ObservedCalls {
   redact<T>(value: T): T;
   /** A rollback or a commit failed. */
   report(operation: "rollback" | "commit", message: string, cause: unknown): void;
+  /** Events that were dispatched are undone. Left out: nothing has to know. */
+  undone?(events: readonly PendingEvent[]): void;
   /** A failure that changes nothing any more. */
   warn(message: string, error: unknown): void;
 }
