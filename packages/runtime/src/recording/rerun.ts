@@ -17,7 +17,7 @@ import { isFrameworkEventType, toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
-import type { Attempts } from "../routing/begin-again.ts";
+import type { Attempts } from "../routing/attempts.ts";
 import { answerAgain } from "./answers.ts";
 import { RecordedAttempts } from "./attempts.ts";
 import { RequestHashes } from "./asked.ts";

@@ -1,0 +1,22 @@
+// The attempts of one evaluation that may begin again with another model.
+import type { RouteStep } from "@proviso/core";
+import type { Failure } from "../failures.ts";
+
+/** The one that an attempt asks first. */
+export interface Next {
+  readonly provider: string;
+  readonly model: string;
+}
+
+/** The attempts of one evaluation. */
+export interface Attempts {
+  /** Whether another attempt may follow. */
+  hasMore(): boolean;
+  /** Leaves out what failed; undefined: this failure ends the evaluation, or its calls may not be repeated. */
+  goOn(why: Failure, mayRepeat: () => boolean): Next | undefined;
+  /** The record says that the evaluation went on with this. `answered`: whose answer failed; undefined: it is not known. */
+  wentOn(why: Failure, next: Next, answered: Pick<RouteStep, "provider"> | undefined): void;
+}
+
+/** Those of an adapter that asks one model. */
+export const oneAttempt: Attempts = { hasMore: () => false, goOn: () => undefined, wentOn: () => {} };
