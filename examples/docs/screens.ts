@@ -95,7 +95,13 @@ function readerOf({
     gates: gates.map(({ scorer, variant, gate, bound, verdict }) => ({ scorer, variant, gate, bound, verdict })),
   };
   const shown = attempts.map(({ rowId, variant, repetition, status, scores: of, usage, durationMs }): AttemptView => ({
-    ...{ rowId, variant, repetition, status, scores: of, usage, durationMs },
+    rowId,
+    variant,
+    repetition,
+    status,
+    scores: of,
+    usage,
+    durationMs,
     runIds: [],
   }));
   return {

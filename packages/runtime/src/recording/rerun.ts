@@ -19,6 +19,7 @@ import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
 import { answerAgain } from "./answers.ts";
 import { RequestHashes } from "./asked.ts";
+import { recallHistory } from "./begun.ts";
 import { callAround, hiddenCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
 import type {
   HandlerParts,
@@ -149,7 +150,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (run.nesting !== undefined) return;
     const [begun] = this.#opened.entries;
     if (begun?.kind === "begun" && begun.history !== undefined) {
-      run.conversation.recall(begun.history);
+      recallHistory(run, begun.history);
     }
     // What listeners refused is refused again.
     run.core.session.on("tool.invoked", ({ evaluationId, turn, callId, result }) => {
