@@ -131,7 +131,8 @@ export class Fallback implements Generate, Attempts {
   async generate(request: ModelRequest): Promise<ModelResponse | ModelFailure> {
     const run = this.#run;
     const trying: Trying = (this.#trying = {});
-    this.#ordered ??= await this.#begin(request);
+    // An evaluation without an order makes no promise more.
+    this.#ordered ??= this.#rules.order === undefined ? this.#members : await this.#begin(request);
     const route: RouteStep[] = [];
     const refusals: Refusal[] = [];
     let queuedMs = 0;
