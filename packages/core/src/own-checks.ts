@@ -42,3 +42,13 @@ function findIn(node: unknown, seen: Set<object>): OwnChecks {
 }
 
 const isAsync = (value: unknown): boolean => value?.constructor.name === "AsyncFunction";
+
+/**
+ * zod's `validate` tries synchronously first. Where a check returns a promise it drops that promise and begins anew, and
+ * where the promise rejects, nothing handles it, which ends a Node process. So what may be asynchronous is asked for that.
+ */
+export async function awaited(schema: object, value: unknown): Promise<unknown> {
+  const zod = schema as { safeParseAsync(value: unknown): Promise<{ data?: unknown; error?: unknown }> };
+  const { data, error } = await zod.safeParseAsync(value);
+  return error ?? { value: data };
+}

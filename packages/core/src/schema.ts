@@ -1,7 +1,7 @@
 import { DefinitionError } from "./errors.ts";
 import { describeValue, isRecord, isThenable } from "./values.ts";
 import { type JsonSchema, resolveRef } from "./json-schema.ts";
-import { ownChecksOf } from "./own-checks.ts";
+import { awaited, ownChecksOf } from "./own-checks.ts";
 import { noSchema, unprintable } from "./schema-faults.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 import { wellFormedSchema } from "./well-formed-schema.ts";
@@ -54,16 +54,6 @@ function settled<T>(
   // Promises of libraries and of other realms are no instances of Promise.
   if (isThenable(result)) return Promise.resolve(result).then((late) => settle(schema, known, value, resultIn(late)));
   return settle(schema, known, value, resultIn(result));
-}
-
-/**
- * zod's `validate` tries synchronously first. Where a check returns a promise it drops that promise and begins anew, and
- * where the promise rejects, nothing handles it, which ends a Node process. So what may be asynchronous is asked for that.
- */
-async function awaited(schema: Schema, value: unknown): Promise<unknown> {
-  const zod = schema as unknown as { safeParseAsync(value: unknown): Promise<{ data?: unknown; error?: unknown }> };
-  const { data, error } = await zod.safeParseAsync(value);
-  return error ?? { value: data };
 }
 
 /**
