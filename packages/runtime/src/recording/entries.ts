@@ -3,6 +3,7 @@ import type {
   Divergence,
   EvaluateOptions,
   FrameworkEvent,
+  Message,
   ModelFailure,
   ModelResponse,
   Pending,
@@ -11,13 +12,24 @@ import type {
   ToolCall,
   ToolResult,
 } from "@proviso/core";
-import type { RecordedHistory } from "../conversation.ts";
 
 /** The framework's events that a record holds: those of a stream are derived from its deltas. */
 export type RecordedEvent = Exclude<
   FrameworkEvent,
   { readonly type: "text.delta" | "text.reset" | "output.delta" | "reasoning.delta" }
 >;
+
+/** The history that an evaluation was given. */
+export interface RecordedHistory {
+  /** All messages, the prompt's question among them. */
+  readonly messages: readonly Message[];
+  /** The place of the prompt's question in them; left out: it is not known. */
+  readonly question?: number | undefined;
+  /** How many came before the evaluation. Left out by older records: all but a question that is the last. */
+  readonly earlier?: number | undefined;
+  /** The texts of the user after it. Left out: none. */
+  readonly added?: readonly string[] | undefined;
+}
 
 /** The options of an evaluation that its loop depends on. */
 export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;

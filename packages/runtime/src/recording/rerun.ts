@@ -22,6 +22,7 @@ import { answerAgain } from "./answers.ts";
 import { RecordedAttempts } from "./attempts.ts";
 import { RequestHashes } from "./asked.ts";
 import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
+import { recallHistory } from "./begun.ts";
 import type {
   HandlerParts,
   KeptCalls,
@@ -154,7 +155,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (run.nesting !== undefined) return;
     const [begun] = this.#opened.entries;
     if (begun?.kind === "begun" && begun.history !== undefined) {
-      run.conversation.recall(begun.history);
+      recallHistory(run, begun.history);
     }
     // What listeners refused is refused again.
     const inside = new InsideRefusals(this.#opened.entries);
