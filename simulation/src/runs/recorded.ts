@@ -55,7 +55,7 @@ export function newSession(shape: Shape, id = "s"): Session {
 }
 
 export function promptOf(shape: Shape, done: string[]): Prompt {
-  return templateOf(shape, { done }).bind({ ...(shape.hasFile ? { file: picture } : {}) }) as Prompt;
+  return templateOf(shape, { done }).bind(shape.hasFile ? { file: picture } : {}) as Prompt;
 }
 
 /** Resources as they are when a process begins; the bytes of files outlive it. */

@@ -1,9 +1,7 @@
 import type {
   AppEvent,
   Divergence,
-  EvaluateOptions,
   FrameworkEvent,
-  Message,
   ModelFailure,
   ModelResponse,
   Pending,
@@ -12,27 +10,15 @@ import type {
   ToolCall,
   ToolResult,
 } from "@proviso/core";
+import type { RecordedHistory, RecordedOptions } from "./recorded-history.ts";
+
+export type { RecordedHistory, RecordedOptions } from "./recorded-history.ts";
 
 /** The framework's events that a record holds: those of a stream are derived from its deltas. */
 export type RecordedEvent = Exclude<
   FrameworkEvent,
   { readonly type: "text.delta" | "text.reset" | "output.delta" | "reasoning.delta" }
 >;
-
-/** The history that an evaluation was given. */
-export interface RecordedHistory {
-  /** All messages, the prompt's question among them. */
-  readonly messages: readonly Message[];
-  /** The place of the prompt's question in them; left out: it is not known. */
-  readonly question?: number | undefined;
-  /** How many came before the evaluation. Left out by older records: all but a question that is the last. */
-  readonly earlier?: number | undefined;
-  /** The texts of the user after it. Left out: none. */
-  readonly added?: readonly string[] | undefined;
-}
-
-/** The options of an evaluation that its loop depends on. */
-export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;
 
 /** The question of a policy that a call waits for. */
 export type PolicyStep = "check" | "approve" | "unknown";
@@ -121,7 +107,7 @@ export type EntryContent =
       readonly event: AppEvent;
       /** The call that dispatched it; undefined: the application did, beside the run's calls. */
       readonly callId: string | undefined;
-      /** It was reduced before the framework's event with this `seq`. Left out: just before the end of its call. */
+      /** The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call. */
       readonly before?: number | undefined;
       /** Whether a call inside of that one dispatched it. Default false. */
       readonly isInside?: true;
@@ -131,7 +117,7 @@ export type EntryContent =
       readonly kind: "undone";
       /** The event as it was dispatched, without secrets. */
       readonly event: AppEvent;
-      /** It was reduced before the framework's event with this `seq`. */
+      /** The `seq` of the framework's event before which it was reduced. */
       readonly before: number;
     }
   | {
@@ -189,7 +175,7 @@ export type EntryContent =
       readonly value?: unknown;
     }
   | {
-      /** From here on the evaluation may begin again with another model: what calls dispatch is delivered when it does not. */
+      /** The evaluation may begin again with another model from here on: what calls dispatch is delivered when it does not. */
       readonly kind: "attempt";
     }
   | {

@@ -1,3 +1,4 @@
+/* oxlint-disable max-lines -- one state with many small questions; what it compares stands in calls-again.ts */
 // A replay whose handlers and policies run again: an evaluation beside the replay, whose calls have to come to what the record
 // has. Its model, and those of evaluations inside its calls, answer from the record. What the replay emits is the record's.
 import type {
@@ -212,7 +213,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   dispatched(run: Run, { event, callId }: PendingEvent): boolean {
-    // In an attempt they count once more when it does.
+    // Events of an attempt count once more when that does.
     if (this.#counted.has(event)) return true;
     this.#counted.add(event);
     const key = `${run.turn} ${callId}`;

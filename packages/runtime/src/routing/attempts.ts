@@ -18,5 +18,5 @@ export interface Attempts {
   wentOn(why: Failure, next: Next, answered: Pick<RouteStep, "provider"> | undefined): void;
 }
 
-/** Those of an adapter that asks one model. */
+/** The attempts of an adapter that asks one model. */
 export const oneAttempt: Attempts = { hasMore: () => false, goOn: () => undefined, wentOn: () => {} };

@@ -65,7 +65,7 @@ export class Fallback implements Generate, Attempts {
   #ordered: readonly Member[] | undefined;
   /** The adapter that answered last. */
   #current: Member | undefined;
-  /** With what the attempt began, by the record; undefined: by the order. */
+  /** What the attempt began with, by the record; undefined: by the order. */
   #next: Next | undefined;
   /** The request under way; one that was aborted may still be going on behind it. */
   #trying: Trying = {};
