@@ -106,6 +106,8 @@ export class RecordMaker {
       case "waited":
       case "drew":
       case "lasting":
+      case "attempt":
+      case "undone":
       case "started":
       case "finished":
       case "checked":
