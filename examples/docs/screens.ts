@@ -82,12 +82,26 @@ function readerOf({
   const { repetitions, baseline } = more;
   const scores = Object.fromEntries(Object.entries(variants).map(([variant, of]) => [variant, of.scores]));
   const view: EvalView = {
-    ...{ name, runId, startedAt, status: "done", rows, repetitions, baseline, scores, differences },
+    name,
+    runId,
+    startedAt,
+    status: "done",
+    rows,
+    repetitions,
+    baseline,
+    scores,
+    differences,
     variants: Object.keys(variants),
     gates: gates.map(({ scorer, variant, gate, bound, verdict }) => ({ scorer, variant, gate, bound, verdict })),
   };
   const shown = attempts.map(({ rowId, variant, repetition, status, scores: of, usage, durationMs }): AttemptView => ({
-    ...{ rowId, variant, repetition, status, scores: of, usage, durationMs },
+    rowId,
+    variant,
+    repetition,
+    status,
+    scores: of,
+    usage,
+    durationMs,
     runIds: [],
   }));
   return {

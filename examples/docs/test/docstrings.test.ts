@@ -29,7 +29,7 @@ function handedOn(source: string): readonly { readonly name: string; readonly fi
 }
 
 function declaredIn(source: string): readonly string[] {
-  const declared = /^export (?:abstract )?(?:async )?(?:function|const|class|interface|type) (\w+)/gm;
+  const declared = /^export (?:abstract )?(?:async )?(?:function\*?|const|class|interface|type) (\w+)/gm;
   return [...source.matchAll(declared)].map(([, name = ""]) => name);
 }
 
@@ -39,7 +39,7 @@ async function isDocumented(file: string, name: string): Promise<boolean> {
   const from = handedOn(source).find((other) => other.name === name);
   if (from !== undefined) return isDocumented(join(dirname(file), from.file), name);
   const declared = new RegExp(
-    `^export (?:abstract )?(?:async )?(?:function|const|class|interface|type) ${name}\\b`,
+    `^export (?:abstract )?(?:async )?(?:function\\*?|const|class|interface|type) ${name}\\b`,
     "m",
   );
   const at = source.search(declared);

@@ -26,3 +26,7 @@ test("DEMO-1 without a Redis it says what is missing, and a wrong number is refu
   const wrong = await run(process.execPath, [...program, "many"]).catch((error: unknown) => error);
   expect(wrong).toMatchObject({ code: 2, stderr: /whole number from 20, not many/ });
 });
+
+test.runIf(!hasRedis())("FLT-2 redis-server is not installed: the fleet was not tried", (context) => {
+  context.skip("apt-get install redis-server");
+});

@@ -41,10 +41,9 @@ function show(mail) {
 
 function offer(line, id, word) {
   const button = part(line, "", word, "button");
-  button.addEventListener("click", async () => {
+  button.addEventListener("click", () => {
     button.disabled = true;
-    await fetch(`${id}/again`, { method: "POST", headers: json, body: "{}" });
-    await refresh(id);
+    void fetch(`${id}/again`, { method: "POST", headers: json, body: "{}" }).then(() => refresh(id));
   });
 }
 
@@ -59,33 +58,35 @@ async function showAll() {
   for (const mail of mails.toReversed()) show(mail);
 }
 
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
+async function post() {
   status.textContent = "";
-  const headers = json;
-  const response = await fetch("mails", { method: "POST", headers, body: JSON.stringify({ text: text.value }) }).catch(
-    () => undefined,
-  );
+  const body = JSON.stringify({ text: text.value });
+  const response = await fetch("mails", { method: "POST", headers: json, body }).catch(() => undefined);
   if (response?.ok !== true) {
     status.textContent = response === undefined ? "The server cannot be reached." : (await response.json()).error;
     return;
   }
   text.value = "";
   await showAll();
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  void post();
 });
 text.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
 });
 
 await showAll();
-// What is not answered yet may be in another process, or after another start of the server.
-setInterval(async () => {
+// What is not answered yet may be answered by another process, after another start of the server.
+async function refreshAll() {
   const undone = [...items].filter(([, item]) => item.className === "answering" || item.className === "waiting");
-  const before = status.textContent;
   try {
     for (const [id] of undone) await refresh(id);
-    if (before === "The server cannot be reached.") status.textContent = "";
+    if (status.textContent === "The server cannot be reached.") status.textContent = "";
   } catch {
     status.textContent = "The server cannot be reached.";
   }
-}, 500);
+}
+setInterval(() => void refreshAll(), 500);

@@ -1,5 +1,5 @@
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { findChromium, startChromium } from "../../../scripts/chromium.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { findChromium, startChromium, type Browser } from "../../../scripts/chromium.ts";
 import { newFile, start } from "./support.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -8,11 +8,14 @@ const executable = findChromium();
 
 // Skipped, and listed as such, where no Chromium is installed; CHROMIUM names one.
 describe.skipIf(executable === undefined)("RFD-7 the pages in Chromium", () => {
+  let browser: Browser;
+  beforeAll(async () => void (browser = await startChromium(executable ?? "")), 60_000);
+  afterAll(() => browser.close());
+
   async function opened(options: Parameters<typeof start>[0] = {}) {
     const started = await start(options);
-    const browser = await startChromium(executable ?? "");
-    onTestFinished(() => browser.close());
     const context = await browser.newContext();
+    onTestFinished(() => context.close());
     const faults: string[] = [];
     const newPage = async (path = "/", url = started.url) => {
       const page = await context.newPage();

@@ -3,7 +3,7 @@ import { newFile, refundsIn, start } from "./support.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
 
-test("RFD-1 RFD-2 a small refund is paid without asking, and the page is told what was paid", async () => {
+test("RFD-1 RFD-2 a small refund is paid without asking, and the page shows what was paid", async () => {
   const { send, until, asked, file, url } = await start();
   const id = await send("My mug A-18 came broken.");
   const mail = await until(id, "answered");
@@ -55,7 +55,7 @@ test("RFD-3 a link decides once: pay", async () => {
   await until(id, "waiting");
   const { token } = asked[0]!;
   const both = await Promise.all([post("/decisions", { token, pay: true }), post("/decisions", { token, pay: true })]);
-  expect(both.map(({ status }) => status).toSorted()).toEqual([200, 410]);
+  expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 410]);
   expect((await until(id, "answered")).answer).toContain("You have 90.00 € back");
   const late = await post("/decisions", { token, pay: false, reason: "No." });
   expect([late.status, await late.json()]).toEqual([
@@ -65,7 +65,7 @@ test("RFD-3 a link decides once: pay", async () => {
   expect(refundsIn(file)).toEqual([{ order_id: "A-17", cents: 9_000 }]);
 });
 
-test("RFD-3 a link decides once: refuse, and the customer is told why", async () => {
+test("RFD-3 a link decides once: refuse, and the customer reads why", async () => {
   const { send, until, asked, file, post, simulator } = await start();
   const id = await send("My bicycle C-2 never came.");
   await until(id, "waiting");
@@ -91,7 +91,7 @@ test("RFD-3 a token that is made up decides nothing", async () => {
   expect((await until(id, "waiting")).question).toBe("Pay back 90.00 € for A-17?");
 });
 
-test("RFD-5 a question that nobody answers in time counts as refused, also where no server was up", async () => {
+test("RFD-5 a question without an answer in time counts as refused, also where no server was up", async () => {
   const file = await newFile();
   const first = await start({ file, decideWithinMs: 300 });
   const [one, two] = [await first.send("My coat A-17 never came."), await first.send("My bicycle C-2 never came.")];

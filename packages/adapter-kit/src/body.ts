@@ -1,5 +1,5 @@
 import type { ModelFailure } from "@proviso/core";
-import { parseJson, type JsonResult, isRecord } from "@proviso/core/provider";
+import { parseJson, type JsonResult } from "@proviso/core/provider";
 import { closingBracket } from "@proviso/runtime/internal";
 
 /** Characters of a body, or of one event of a stream, that are read at the most. */
@@ -41,20 +41,37 @@ function isCut(text: string): boolean {
 /** A JSON object as it came over a wire: nothing in it is trusted. */
 export type Json = Readonly<Record<string, unknown>>;
 
+/** undefined for what has no fields. */
+function fieldOf(object: unknown, key: string): unknown {
+  return typeof object === "object" && object !== null ? (object as Json)[key] : undefined;
+}
+
+function isJson(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const nothing: Json = Object.freeze({});
+
 /** The object under a key; an empty one where there is none. */
 export function objectAt(object: unknown, key: string): Json {
-  const value = isRecord(object) ? object[key] : undefined;
-  return isRecord(value) ? value : {};
+  const value = fieldOf(object, key);
+  return isJson(value) ? value : nothing;
 }
 
 /** The objects in the list under a key; whatever else stands in it is passed over. */
 export function listAt(object: unknown, key: string): readonly Json[] {
-  const value = isRecord(object) ? object[key] : undefined;
-  return Array.isArray(value) ? value.filter(isRecord) : [];
+  const value = fieldOf(object, key);
+  return Array.isArray(value) ? value.filter(isJson) : [];
 }
 
 /** The text under a key; "" where there is none. */
 export function textAt(object: unknown, key: string): string {
-  const value = isRecord(object) ? object[key] : undefined;
+  const value = fieldOf(object, key);
   return typeof value === "string" ? value : "";
+}
+
+/** The number under a key that can be counted; undefined leaves it to the runtime's estimate. */
+export function countAt(object: unknown, key: string): number | undefined {
+  const value = fieldOf(object, key);
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }

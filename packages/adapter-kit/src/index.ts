@@ -12,7 +12,7 @@ export {
   unknownUpload,
   type BytesOf,
 } from "./files.ts";
-export { listAt, objectAt, textAt } from "./body.ts";
+export { countAt, listAt, objectAt, textAt } from "./body.ts";
 export type { Json } from "./body.ts";
 export { outputSchema, parsedOutput, toolInputSchema, wireName } from "./schemas.ts";
 export type { OutputSchema, WireSchema } from "./schemas.ts";

@@ -9,7 +9,7 @@ import type {
   TokenLogprob,
 } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
-import { listAt, objectAt, textAt, type Json, costInUsage } from "@proviso/adapter-kit";
+import { costInUsage, countAt, listAt, objectAt, textAt, type Json } from "@proviso/adapter-kit";
 
 /** What stands between two parts of a summary, streamed or not. */
 export const betweenThoughts = "\n\n";
@@ -154,12 +154,6 @@ export function providerToolOf({ id, args }: { readonly id: string; readonly arg
   return { type: id.slice(id.indexOf(".") + 1), ...(isRecord(args) ? args : {}) };
 }
 
-/** A number that can be counted; the rest is left to the runtime's estimate. */
-function countAt(object: unknown, key: string): number | undefined {
-  const value = isRecord(object) ? object[key] : undefined;
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
-}
-
 /** Arguments as they came: some compatible servers send an object. */
 export function argumentsAt(object: Json, key: string): string {
   const value = object[key];
@@ -193,12 +187,13 @@ export function usageFrom(
   names: { readonly input: string; readonly output: string },
   costUsd: number | undefined,
 ): ReportedUsage {
+  const ofInput = objectAt(usage, `${names.input}_details`);
   return {
     inputTokens: countAt(usage, names.input),
     outputTokens: countAt(usage, names.output),
     totalTokens: countAt(usage, "total_tokens"),
-    cachedInputTokens: countAt(objectAt(usage, `${names.input}_details`), "cached_tokens"),
-    cacheWriteTokens: countAt(objectAt(usage, `${names.input}_details`), "cache_write_tokens"),
+    cachedInputTokens: countAt(ofInput, "cached_tokens"),
+    cacheWriteTokens: countAt(ofInput, "cache_write_tokens"),
     reasoningTokens: countAt(objectAt(usage, `${names.output}_details`), "reasoning_tokens"),
     costUsd: costUsd ?? costInUsage(usage),
   };

@@ -1,4 +1,4 @@
-import { AbortedError, isEvaluationFailure, RunError, trackBudget } from "@proviso/core";
+import { AbortedError, isEvaluationFailure, trackBudget } from "@proviso/core";
 import type { EvaluateOptions, Message, ProviderAdapter } from "@proviso/core";
 import { adapterFor } from "./adapter.ts";
 import { answered } from "./answered.ts";
@@ -117,9 +117,6 @@ async function turnOf(
   } catch (error) {
     seen.end();
     if (!isEvaluationFailure(error)) throw error;
-    // An agent cannot be recorded, and nothing has been asked yet.
-    const isAgent = error instanceof RunError && error.reason === "agent" && recording?.isAsked === false;
-    if (isAgent) return turnOf({ ...turn, recording: undefined }, world);
     world.err(inOneLine(`${error.code}: ${error.message}`));
     const isStopped = error instanceof AbortedError && options.signal?.aborted === true;
     return { messages: error.messages.length > 0 ? error.messages : options.messages, hasFailed: !isStopped };

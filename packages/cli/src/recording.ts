@@ -15,8 +15,6 @@ export const recordingHelp = `  --runs PATH      records it in this journal, a f
 
 /** Where evaluations are recorded. */
 export interface Recording extends AsyncDisposable {
-  /** Whether it was asked for, by a flag or the config. */
-  readonly isAsked: boolean;
   /** A new run. */
   run(): JournalRun;
 }
@@ -44,7 +42,6 @@ export async function recordingFor(
     const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true || /[/\\]$/.test(asked ?? "");
     const journal = isFolder ? folderJournal(path) : sqliteJournal(path);
     return {
-      isAsked: asked !== undefined,
       run: () => journal.run(),
       [Symbol.asyncDispose]: () => journal.close(),
     };

@@ -1,4 +1,4 @@
-import { AbortedError, isEvaluationFailure, RunError } from "@proviso/core";
+import { AbortedError, isEvaluationFailure } from "@proviso/core";
 import type { EvaluateOptions, EvaluationFailure, Prompt, PromptResponse, ProviderAdapter, Usage } from "@proviso/core";
 import { adapterFor } from "./adapter.ts";
 import { answered, type Answered } from "./answered.ts";
@@ -122,9 +122,7 @@ async function evaluated(evaluation: Evaluation): Promise<Outcome> {
     return { runId: run?.id, response: await stream.response };
   } catch (error) {
     if (!isEvaluationFailure(error)) throw error;
-    // An agent cannot be recorded, and nothing has been asked yet.
-    const isAgent = error instanceof RunError && error.reason === "agent" && recording?.isAsked === false;
-    return isAgent ? await evaluated({ ...evaluation, recording: undefined }) : { runId: run?.id, error };
+    return { runId: run?.id, error };
   }
 }
 

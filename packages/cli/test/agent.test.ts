@@ -6,18 +6,18 @@ import { inProcess, processes, project } from "./support.ts";
 const config = `export { default } from ${JSON.stringify(join(processes, "agent.ts"))};\n`;
 const hello = ["run", "hello.prompt.md", "--param", "name=Ada"];
 
-test("CLI-5 an agent cannot be recorded: it runs without a record, unless one is asked for", async () => {
+test("CLI-5 an agent is recorded as every other adapter is", async () => {
   const folder = await project(config);
   const ran = await inProcess(folder, hello);
   expect(ran).toMatchObject({ code: 0, stdout: "HELLO, ADA.\n" });
-  expect(ran.stderr).toMatch(/^proviso: shouting-1: 1 turn, \d+ tokens[^\n]* s\n$/);
+  expect(ran.stderr).toMatch(/^proviso: shouting-1: 1 turn, \d+ tokens[^\n]* s, run [0-9a-f-]{36}\n$/);
   const { runId, turns } = JSON.parse((await inProcess(folder, [...hello, "--json"])).stdout) as RunJson;
-  expect({ runId, turns }).toEqual({ runId: expect.stringMatching(/^[0-9a-f-]{36}$/), turns: 1 });
-  const asked = await inProcess(folder, [...hello, "--runs", "kept.db"]);
-  expect(asked).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("proviso: run: ") });
+  expect(turns).toBe(1);
+  const shown = await inProcess(folder, ["runs", "show", runId]);
+  expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining("HELLO, ADA.") });
 });
 
-test("CLI-5 CLI-2 the events of an agent's evaluation are those of the one that was not recorded", async () => {
+test("CLI-5 CLI-2 the events of an agent's evaluation are a line each", async () => {
   const folder = await project(config);
   const { code, stdout } = await inProcess(folder, [...hello, "--stream", "--json"]);
   expect(code).toBe(0);
@@ -26,7 +26,6 @@ test("CLI-5 CLI-2 the events of an agent's evaluation are those of the one that 
     .split("\n")
     .map((line) => (JSON.parse(line) as { readonly type: string }).type);
   expect([types[0], types.at(-1)]).toEqual(["prompt.rendered", "prompt.executed"]);
-  expect(types).not.toContain("prompt.failed");
 });
 
 test("CLI-7 an agent can be talked with", async () => {

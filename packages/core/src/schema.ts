@@ -1,7 +1,7 @@
 import { DefinitionError } from "./errors.ts";
 import { describeValue, isRecord, isThenable } from "./values.ts";
 import { type JsonSchema, resolveRef } from "./json-schema.ts";
-import { ownChecksOf } from "./own-checks.ts";
+import { awaited, ownChecksOf } from "./own-checks.ts";
 import { noSchema, unprintable } from "./schema-faults.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 import { wellFormedSchema } from "./well-formed-schema.ts";
@@ -38,12 +38,19 @@ export function parseWithSchema<T>(
   schema: Schema<unknown, T>,
   value: unknown,
 ): SchemaResult<T> | Promise<SchemaResult<T>> {
-  return parsed(schema, value, false);
+  return settled(
+    schema,
+    value,
+    ownChecksOf(schema) === 0 ? schema["~standard"].validate(value) : awaited(schema, value),
+  );
 }
 
-function parsed<T>(schema: Schema<unknown, T>, value: unknown, isSync: boolean): ReturnType<typeof parseWithSchema<T>> {
+function settled<T>(
+  schema: Schema<unknown, T>,
+  value: unknown,
+  result: unknown,
+): SchemaResult<T> | Promise<SchemaResult<T>> {
   const known = looseJsonSchemaOf(schema, "input");
-  const result = isSync ? schema["~standard"].validate(value) : validateOnce(schema, value);
   // Promises of libraries and of other realms are no instances of Promise.
   if (isThenable(result)) return Promise.resolve(result).then((late) => settle(schema, known, value, resultIn(late)));
   return settle(schema, known, value, resultIn(result));
@@ -63,9 +70,9 @@ function resultIn<T>(returned: unknown): StandardResult<T> {
 
 /** Like `parseWithSchema`, but synchronous. Throws a DefinitionError when the schema validates asynchronously. */
 export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
-  // None of its checks is begun: nothing would wait for it.
-  if (ownChecksOf(schema) === "async") throw asynchronous();
-  const result = parsed(schema, value, true);
+  // No check of the schema is begun: nothing would wait for it.
+  if (ownChecksOf(schema) === 2) throw asynchronous();
+  const result = settled(schema, value, schema["~standard"].validate(value));
   if (!(result instanceof Promise)) return result;
   // The result is not used any more.
   result.catch(() => {});
@@ -74,19 +81,6 @@ export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknow
 
 function asynchronous(): DefinitionError {
   return new DefinitionError("An asynchronous schema cannot be used here.");
-}
-
-/**
- * zod's `validate` tries synchronously first. Where a check returns a promise it drops that promise and begins anew, and
- * where the promise rejects, nothing handles it, which ends a Node process. So what may be asynchronous is asked for that.
- */
-function validateOnce(schema: Schema, value: unknown): unknown {
-  if (ownChecksOf(schema) === "none") return schema["~standard"].validate(value);
-  const { safeParseAsync } = schema as { readonly safeParseAsync?: unknown };
-  if (typeof safeParseAsync !== "function") return schema["~standard"].validate(value);
-  return (safeParseAsync(value) as Promise<{ data?: unknown; error?: StandardResult<unknown> }>).then(
-    ({ data, error }) => error ?? { value: data },
-  );
 }
 
 const mostIssues = 100;

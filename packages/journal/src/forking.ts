@@ -14,10 +14,7 @@ export interface ForkPoint {
  * Returns the entries of a fork, numbered anew. `all`: those of its origin.
  * @throws {JournalError} "not_found" for a step that is not there. {DefinitionError} for a result of a step that is no call.
  */
-export function forkedEntries(
-  all: readonly JournalEntry[],
-  { id, at, result }: ForkPoint,
-): readonly JournalEntry[] {
+export function forkedEntries(all: readonly JournalEntry[], { id, at, result }: ForkPoint): readonly JournalEntry[] {
   const kept = entriesToStep(standingEntries(all), at);
   if (kept === undefined) throw noStep(id, at);
   const decided = withDecisions(kept, all);

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, globSync } from "node:fs";
 import { chown, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -14,14 +14,18 @@ export interface PostgresServer extends AsyncDisposable {
   pool(max?: number): Pool;
 }
 
-const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/lib/postgresql/15/bin"];
+// Debian puts its programs beside PATH, in a folder for each version.
+const debian = globSync("/usr/lib/postgresql/*/bin").toSorted().toReversed();
+const folders = [...(process.env["PATH"] ?? "").split(delimiter), ...debian];
 const program = (name: string): string | undefined =>
   folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
 const [initdb, postgres] = [program("initdb"), program("postgres")];
 
 /** Why no server can be started here. undefined: one can. */
 export const noServer: string | undefined =
-  initdb === undefined || postgres === undefined ? "skipped: initdb and postgres are not on PATH" : undefined;
+  initdb === undefined || postgres === undefined
+    ? "skipped: initdb and postgres are not on PATH (apt-get install postgresql)"
+    : undefined;
 
 /** Starts a server. It ends with this process, whatever ends that. */
 export async function startPostgres(): Promise<PostgresServer> {

@@ -65,18 +65,6 @@ export interface Conversation {
   say(text: string): void;
   /** Other messages in place of all, and where the prompt's own question stands in them. */
   replace(by: Pick<Continued, "messages" | "question">): void;
-  /** The history that a recorded evaluation was given. */
-  recall(history: RecordedHistory): void;
-}
-
-/** The history that an evaluation was given, as the record of its run has it. */
-export interface RecordedHistory {
-  readonly messages: readonly Message[];
-  readonly question?: number | undefined;
-  /** How many came before this evaluation. Left out by records of before: all but the prompt's question. */
-  readonly earlier?: number | undefined;
-  /** What the user said next. */
-  readonly added?: readonly string[] | undefined;
 }
 
 /** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
@@ -128,11 +116,6 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
       conversation.question = by.question;
       conversation.added = undefined;
       tokens = [0];
-    },
-    recall({ messages: all, question, earlier: count, added }) {
-      conversation.replace({ messages: all, question });
-      conversation.earlier = count ?? (question === all.length - 1 ? question : all.length);
-      conversation.added = added;
     },
   };
   return conversation;

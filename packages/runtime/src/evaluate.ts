@@ -29,6 +29,7 @@ import { openerIn, withRun, type OpenTape } from "./recording/run-value.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
 import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
 import { promptOf, startRun } from "./start-run.ts";
+import { oneAttempt } from "./routing/attempts.ts";
 import type { Surroundings } from "./nested/inherit.ts";
 import { missingParts } from "./completion.ts";
 import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
@@ -110,7 +111,7 @@ function recordedSetup(setup: DrivenSetup, { run, callId }: Nesting): DrivenSetu
 function recordedAgain(run: Run): DrivenSetup["beginAgain"] {
   if (run.isInside || run.tape?.hasAttempts !== true) return undefined;
   return async (_, once) => {
-    const { beginAgain, oneAttempt } = await import("./routing/begin-again.ts");
+    const { beginAgain } = await import("./routing/begin-again.ts");
     return beginAgain(run, oneAttempt, false, once);
   };
 }

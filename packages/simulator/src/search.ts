@@ -53,7 +53,7 @@ function listIn(body: JsonObject, key: string): readonly JsonObject[] {
   return (Array.isArray(body[key]) ? (body[key] as readonly unknown[]) : []).filter(isObject);
 }
 
-/** Behind the thoughts; the text cites all that was found. */
+/** Puts the searches behind the thoughts; the text cites all that was found. */
 function inResponse(body: JsonObject, searches: readonly SimulatedSearch[], ids: Ids): JsonObject {
   const output = listIn(body, "output");
   const thoughts = output.filter(({ type }) => type === "reasoning");
@@ -128,7 +128,7 @@ function inCandidate(body: JsonObject, searches: readonly SimulatedSearch[]): Js
         ? []
         : [
             {
-              // It counts bytes.
+              // Gemini counts bytes.
               segment: { startIndex: 0, endIndex: Buffer.byteLength(text), text },
               groundingChunkIndices: results.map((_, index) => index),
             },
@@ -145,12 +145,12 @@ function inCandidate(body: JsonObject, searches: readonly SimulatedSearch[]): Js
 
 /** A search of Anthropic's goes back as it came: each with its result, and the results sealed. */
 export function checkSearches(blocks: readonly JsonObject[], path: string): void {
-  const open = new Set<unknown>();
+  const open = new Set<string>();
   for (const [index, block] of blocks.entries()) {
     const at = `${path}.content.${index}`;
-    if (block["type"] === "server_tool_use") open.add(block["id"]);
+    if (block["type"] === "server_tool_use") open.add(String(block["id"]));
     if (block["type"] !== "web_search_tool_result") continue;
-    if (!open.delete(block["tool_use_id"])) {
+    if (!open.delete(String(block["tool_use_id"]))) {
       throw badRequest(
         `${at}: unexpected \`tool_use_id\` found in \`web_search_tool_result\` blocks: ${String(block["tool_use_id"])}.`,
       );
@@ -163,6 +163,6 @@ export function checkSearches(blocks: readonly JsonObject[], path: string): void
   const [alone] = open;
   if (alone === undefined) return;
   throw badRequest(
-    `${path}: \`web_search\` tool use with id ${String(alone)} was found without a corresponding \`web_search_tool_result\` block`,
+    `${path}: \`web_search\` tool use with id ${alone} was found without a corresponding \`web_search_tool_result\` block`,
   );
 }

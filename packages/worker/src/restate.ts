@@ -75,7 +75,7 @@ const longestStepMs = 24 * 3_600_000;
 type Step =
   | { readonly kind: "executed"; readonly answer: RestateAnswer }
   | { readonly kind: "failed" | "cancelled"; readonly message: string }
-  | { readonly kind: "suspended"; readonly expiresAt: number | null };
+  | { readonly kind: "suspended"; readonly expiresAt: number | null; readonly decisions: number };
 
 /**
  * Makes a workflow for `restate.serve({ services: [...] })`, whose key is the id of the run. One durable step surrounds each
@@ -88,14 +88,7 @@ export function restateRuns(
 ): WorkflowDefinition<string, RestateHandlers> {
   checkOptionNames("restateRuns", options, optionNames);
   const { journal, name = "proviso", maxAttempts = 10, onSuspended } = options;
-  if (typeof journal?.describe !== "function") {
-    throw new DefinitionError(`restateRuns needs a journal, not ${describeValue(journal)}.`);
-  }
-  if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
-    throw new DefinitionError(
-      `restateRuns: maxAttempts must be a whole number, 1 or more, not ${describeValue(maxAttempts)}.`,
-    );
-  }
+  checkValues(journal, maxAttempts);
   const byName = kindsByName(kinds);
   const retries = {
     initialRetryInterval: 1_000,
@@ -111,10 +104,12 @@ export function restateRuns(
     const { params = {}, deadlineAt, budget } = run;
     // Restate calls one step at a time: an older one that still runs has lost its run.
     const end = await attemptRun(kind, { id, params, deadlineAt, budget }, { journal, signal, wasLost: true });
-    if (end.kind === "suspended" && end.error.pending !== undefined) {
-      await onSuspended?.({ id, pending: end.error.pending });
-    }
-    return stepOf(end);
+    if (end.kind !== "suspended") return stepOf(end);
+    // Counted before the question is out: from then on a decision may come.
+    const decisions = await decisionsIn(journal, id);
+    const { pending } = end.error;
+    if (pending !== undefined) await onSuspended?.({ id, pending });
+    return { kind: "suspended", expiresAt: pending?.expiresAt?.getTime() ?? null, decisions };
   };
   return workflow({
     name,
@@ -125,18 +120,20 @@ export function restateRuns(
           const came = await context.run(`attempt ${waits}`, () => step(context.key, run, signal), retries);
           if (came.kind === "executed") return came.answer;
           if (came.kind !== "suspended") throw new TerminalError(came.message);
-          context.set("waits", waits);
-          await decided(context, waits, came.expiresAt);
+          await decided(context, came);
         }
       },
       async resolve(context: WorkflowSharedContext, { token, decision }: RestateDecision): Promise<void> {
-        await context.run("resolve", () => resolved(journal, token, decision));
-        await context.promise(decisionName((await context.get<number>("waits")) ?? 0)).resolve();
+        const { key } = context;
+        const before = await context.run("decisions", () => decisionsIn(journal, key));
+        await context.run("resolve", () => resolved(journal, key, { token, decision, before }));
+        await context.promise(decisionName(before)).resolve();
       },
       async cancel(context: WorkflowSharedContext, given: { readonly reason?: string | undefined }): Promise<boolean> {
-        const isCancelled = await context.run("cancel", () => journal.cancel(context.key, given?.reason));
-        const waits = await context.get<number>("waits");
-        if (waits !== null) await context.promise(decisionName(waits)).resolve();
+        const { key } = context;
+        const isCancelled = await context.run("cancel", () => journal.cancel(key, given?.reason));
+        const before = await context.run("decisions", () => decisionsIn(journal, key));
+        if (isCancelled) await context.promise(decisionName(before)).resolve();
         return isCancelled;
       },
     },
@@ -144,13 +141,37 @@ export function restateRuns(
   });
 }
 
-function decisionName(waits: number): string {
-  return `decision ${waits}`;
+function checkValues(journal: Journal, maxAttempts: number): void {
+  if (typeof journal?.describe !== "function") {
+    throw new DefinitionError(`restateRuns needs a journal, not ${describeValue(journal)}.`);
+  }
+  if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
+    throw new DefinitionError(
+      `restateRuns: maxAttempts must be a whole number, 1 or more, not ${describeValue(maxAttempts)}.`,
+    );
+  }
+}
+
+/**
+ * The name of a decision is the number of those that were made before. The record has it, so `resolve` knows it however
+ * soon it is called after the question.
+ */
+function decisionName(before: number): string {
+  return `decision ${before}`;
+}
+
+async function decisionsIn(journal: Journal, id: string): Promise<number> {
+  let count = 0;
+  for await (const { kind } of journal.entries(id)) if (kind === "resolved") count++;
+  return count;
 }
 
 /** Resolves when the decision is there, or when it cannot come any more. */
-async function decided(context: WorkflowContext, waits: number, expiresAt: number | null): Promise<void> {
-  const decision = context.promise(decisionName(waits)).get();
+async function decided(
+  context: WorkflowContext,
+  { expiresAt, decisions }: Extract<Step, { readonly kind: "suspended" }>,
+): Promise<void> {
+  const decision = context.promise(decisionName(decisions)).get();
   if (expiresAt === null) return void (await decision);
   const leftMs = await context.date.now().then((now) => Math.max(0, expiresAt - now));
   // A step later the run finds the decision expired, and counts it as denied.
@@ -159,18 +180,23 @@ async function decided(context: WorkflowContext, waits: number, expiresAt: numbe
   });
 }
 
-/** A step that is retried by Restate has kept its decision already. */
-async function resolved(journal: Journal, token: string, decision: RestateDecision["decision"]): Promise<void> {
+/** A step that Restate calls again may have kept its decision already: the run is let go on all the same. */
+async function resolved(
+  journal: Journal,
+  id: string,
+  { token, decision, before }: RestateDecision & { readonly before: number },
+): Promise<void> {
   try {
     await journal.resolve(token, decision);
   } catch (error) {
-    if ((error as { readonly reason?: unknown }).reason === "token") throw new TerminalError(failureOf(error));
-    throw error;
+    if ((error as { readonly reason?: unknown }).reason !== "token") throw error;
+    if ((await decisionsIn(journal, id)) > before) return;
+    throw new TerminalError(failureOf(error));
   }
 }
 
 /** @throws {RetryableError} for what may pass. */
-function stepOf(end: AttemptEnd): Step {
+function stepOf(end: Exclude<AttemptEnd, { readonly kind: "suspended" }>): Step {
   switch (end.kind) {
     case "executed": {
       const { output, text } = end.response;
@@ -184,8 +210,6 @@ function stepOf(end: AttemptEnd): Step {
       return { kind: "failed", message: failureOf(end.error) };
     case "cancelled":
       return { kind: "cancelled", message: "The run was cancelled." };
-    case "suspended":
-      return { kind: "suspended", expiresAt: end.error.pending?.expiresAt?.getTime() ?? null };
     case "again": {
       const { retryAfterMs } = end;
       throw new RetryableError(failureOf(end.error), retryAfterMs === undefined ? {} : { retryAfter: retryAfterMs });

@@ -20,7 +20,9 @@ const program = [...(named === undefined ? [] : [named]), ...paths].find((path) 
 
 /** Why no server can be started here. undefined: one can. */
 export const noServer: string | undefined =
-  program === undefined ? "skipped: restate-server is neither RESTATE_SERVER nor on PATH" : undefined;
+  program === undefined
+    ? "skipped: restate-server is neither RESTATE_SERVER nor on PATH (npm package @restatedev/restate-server)"
+    : undefined;
 
 /** Starts a server. It ends with this process, whatever ends that. */
 export async function startRestate(): Promise<RestateServer> {

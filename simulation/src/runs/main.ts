@@ -25,7 +25,9 @@ for (let seed = first; seed < first + count; seed++) {
   if (values.seed !== undefined) console.log(trace.join("\n"));
   if (violations.length > 0) {
     total.failed += 1;
-    console.error(`simulate:runs: seed ${seed}: ${violations.slice(0, 3).join("\n  ")}\nAgain: pnpm simulate:runs --seed ${seed}`);
+    console.error(
+      `simulate:runs: seed ${seed}: ${violations.slice(0, 3).join("\n  ")}\nAgain: pnpm simulate:runs --seed ${seed}`,
+    );
     if (!values.all) process.exit(1);
   }
   if ((seed - first + 1) % 1_000 === 0) console.log(`${seed - first + 1} runs …`);

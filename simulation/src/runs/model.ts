@@ -9,7 +9,9 @@ import { secret, type RandomRefusal, type RandomTurn, type Shape } from "./shape
 const files = { types: ["image/*"], from: ["stored"], inToolResults: ["image/*"], inAnswers: ["image/*"] } as const;
 
 const madeFiles = [testImage({ width: 21, height: 4 }), testImage({ width: 22, height: 4 })];
-const made: readonly Uint8Array[] = await Promise.all(madeFiles.map(async (file) => new Uint8Array(await file.arrayBuffer())));
+const made: readonly Uint8Array[] = await Promise.all(
+  madeFiles.map(async (file) => new Uint8Array(await file.arrayBuffer())),
+);
 
 /** How many answers of the model the history shows: each carries its number, whatever was shortened or summarised. */
 function turnIn(messages: readonly Message[]): number {
@@ -22,7 +24,7 @@ function refused(refusal: RandomRefusal): ScriptedStep {
   if (refusal === "not_found") return { failure: "provider", reason: "not_found", message: "No such model." };
   const failure: ModelFailure = {
     failure: "throttle",
-    kind: refusal,
+    kind: refusal === "overloaded" ? "server_error" : refusal,
     message: "Later.",
     ...(refusal === "rate_limit" ? { retryAfterMs: 3 } : {}),
   };
@@ -42,7 +44,11 @@ function insideAnswer(messages: readonly Message[]): ScriptedStep | undefined {
   return { text: "", toolCalls: names.map((name, place) => ({ name, arguments: { n: n + place }, id: `d${place}` })) };
 }
 
-function callsOf({ calls }: RandomTurn, turn: number, { hasSecret }: Shape): NonNullable<Exclude<ScriptedStep, Function | ModelFailure | { error: Error }>["toolCalls"]> {
+function callsOf(
+  { calls }: RandomTurn,
+  turn: number,
+  { hasSecret }: Shape,
+): NonNullable<Exclude<ScriptedStep, Function | ModelFailure | { error: Error }>["toolCalls"]> {
   return calls.map(({ kind, id }, place) => {
     const n = turn * 5 + place;
     const given =
@@ -93,12 +99,20 @@ function answering(shape: Shape, member: number): ScriptedStep {
 function filesOf({ files: count }: RandomTurn): object {
   if (count === 0) return {};
   return {
-    files: Array.from({ length: count }, (_, place) => ({ at: place, mediaType: "image/png", name: `m${place}.png`, data: made[place] })),
+    files: Array.from({ length: count }, (_, place) => ({
+      at: place,
+      mediaType: "image/png",
+      name: `m${place}.png`,
+      data: made[place],
+    })),
   };
 }
 
 /** The adapter of the shape, with new models. `requests` grows with what is asked. */
-export function adapterOf(shape: Shape, environment: Environment): { readonly adapter: ProviderAdapter; asked(): number } {
+export function adapterOf(
+  shape: Shape,
+  environment: Environment,
+): { readonly adapter: ProviderAdapter; asked(): number } {
   const models = (shape.chain === "none" ? [0] : [0, 1]).map((member) => {
     const steps = Array.from({ length: 400 }, () => answering(shape, member));
     // One counter of failures for all requests of a model.

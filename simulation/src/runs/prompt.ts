@@ -181,16 +181,32 @@ export function templateOf(shape: Shape, of: Done) {
     sections: [
       { key: "task", text: "Do something.", tools },
       more,
-      { key: "file", role: "user", text: "Here: {{file}}", enabled: ({ file }: { file?: File | undefined }) => file !== undefined },
+      {
+        key: "file",
+        role: "user",
+        text: "Here: {{file}}",
+        enabled: ({ file }: { file?: File | undefined }) => file !== undefined,
+      },
       { key: "go", role: "user", text: "Go." },
     ] as never,
     policies: policiesOf(shape),
     feedback:
       shape.feedbackEvery === undefined
         ? []
-        : [{ name: "reminder", every: { calls: shape.feedbackEvery }, provide: ({ session }) => `So far ${session.get(notes).length}.` }],
+        : [
+            {
+              name: "reminder",
+              every: { calls: shape.feedbackEvery },
+              provide: ({ session }) => `So far ${session.get(notes).length}.`,
+            },
+          ],
     ...(shape.misses === 0
       ? {}
-      : { completion: { name: "missing", check: () => (missed++ < shape.misses ? `Part ${missed} is missing.` : undefined) } }),
+      : {
+          completion: {
+            name: "missing",
+            check: () => (missed++ < shape.misses ? `Part ${missed} is missing.` : undefined),
+          },
+        }),
   });
 }

@@ -1,5 +1,18 @@
 // A recorded evaluation, and others of its run: on a clock that stands still between two steps.
-import { Blobs, deadlineAt, Filesystem, isEvaluationFailure, provide, type EvaluateOptions, type JournalRun, type Prompt, type PromptResponse, type ProviderAdapter, type Session, type StreamEvent } from "@proviso/core";
+import {
+  Blobs,
+  deadlineAt,
+  Filesystem,
+  isEvaluationFailure,
+  provide,
+  type EvaluateOptions,
+  type JournalRun,
+  type Prompt,
+  type PromptResponse,
+  type ProviderAdapter,
+  type Session,
+  type StreamEvent,
+} from "@proviso/core";
 import { createSession, memoryFilesystem } from "@proviso/runtime";
 import { fakeEnvironment, testImage } from "@proviso/runtime/testing";
 import { adapterOf, summaryPrompt } from "./model.ts";
@@ -42,7 +55,7 @@ export function newSession(shape: Shape, id = "s"): Session {
 }
 
 export function promptOf(shape: Shape, done: string[]): Prompt {
-  return templateOf(shape, { done }).bind((shape.hasFile ? { file: picture } : {})) as Prompt;
+  return templateOf(shape, { done }).bind(shape.hasFile ? { file: picture } : {}) as Prompt;
 }
 
 /** Resources as they are when a process begins; the bytes of files outlive it. */
@@ -51,7 +64,9 @@ export function resourcesOf(blobs: Blobs): NonNullable<EvaluateOptions["resource
 }
 
 /** What an evaluation is given beside its run, in whichever process. */
-export function givenOf(shape: Shape): Pick<EvaluateOptions, "overrides" | "context" | "messages" | "maxTurns" | "maxRepairs"> {
+export function givenOf(
+  shape: Shape,
+): Pick<EvaluateOptions, "overrides" | "context" | "messages" | "maxTurns" | "maxRepairs"> {
   const { template } = promptOf(shape, []);
   const hash = template.descriptor.sections["task"] ?? "";
   const override = { tag: "latest", sections: { task: { hash, text: "Do something else." } }, tools: {} };
@@ -60,8 +75,19 @@ export function givenOf(shape: Shape): Pick<EvaluateOptions, "overrides" | "cont
   return {
     maxTurns,
     maxRepairs,
-    ...(shape.isOverridden ? { overrides: { store: { resolve, upsert: async () => {}, seed: resolve as never } } } : {}),
-    ...(window === undefined ? {} : { context: { window, keepTurns: 1, toolResultCharacters: 200, ...(summarises ? { summary: { prompt: summaryPrompt, maxTokens: 60 } } : {}) } }),
+    ...(shape.isOverridden
+      ? { overrides: { store: { resolve, upsert: async () => {}, seed: resolve as never } } }
+      : {}),
+    ...(window === undefined
+      ? {}
+      : {
+          context: {
+            window,
+            keepTurns: 1,
+            toolResultCharacters: 200,
+            ...(summarises ? { summary: { prompt: summaryPrompt, maxTokens: 60 } } : {}),
+          },
+        }),
     ...(hasHistory
       ? {
           messages: [
@@ -82,7 +108,13 @@ export async function evaluated(shape: Shape, { run, session, blobs, process, is
   const done: string[] = [];
   const stopping = new AbortController();
   const limits = isLimited ? limitsOf(shape, clock.now(), stopping.signal) : {};
-  const options = { ...givenOf(shape), ...limits, resources: resourcesOf(blobs), run, ...(session === undefined ? {} : { session }) };
+  const options = {
+    ...givenOf(shape),
+    ...limits,
+    resources: resourcesOf(blobs),
+    run,
+    ...(session === undefined ? {} : { session }),
+  };
   const heard = session === undefined ? [] : hear(shape, session, isLimited ? stopping : undefined);
   const came = cameOf(shape, adapter, promptOf(shape, done), options);
   let isOver = false;
@@ -114,7 +146,8 @@ export function hear({ abortsAt, vetoes }: Shape, session: Session, stopping: Ab
   });
   if (vetoes !== undefined && stopping !== undefined) {
     session.on("tool.invoked", ({ name, result, evaluationId, callId }) => {
-      if (result.success && name === "write" && (evaluationId + callId).length % 5 === vetoes) throw new Error("Refused.");
+      if (result.success && name === "write" && (evaluationId + callId).length % 5 === vetoes)
+        throw new Error("Refused.");
     });
   }
   return heard;

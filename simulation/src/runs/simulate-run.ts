@@ -36,7 +36,10 @@ class Checked {
 
   same(rule: string, recorded: unknown, now: unknown): void {
     // What a record hides, a replay cannot show.
-    const [before, after] = [textOf(recorded), textOf(now)].map((text) => text.replaceAll(secret, "[secret]")) as [string, string];
+    const [before, after] = [textOf(recorded), textOf(now)].map((text) => text.replaceAll(secret, "[secret]")) as [
+      string,
+      string,
+    ];
     if (before === after) return;
     let at = 0;
     while (before[at] === after[at]) at++;
@@ -60,7 +63,15 @@ function outcomeOf({ response, error }: Pick<Came, "response" | "error">): unkno
   }
   const { name, message } = error as Error;
   const { code, usage, phase, messages, toolResults } = error as EvaluationFailure;
-  return { name, code, message, usage, phase, messages, toolResults: toolResults.map(({ callId, result }) => [callId, result]) };
+  return {
+    name,
+    code,
+    message,
+    usage,
+    phase,
+    messages,
+    toolResults: toolResults.map(({ callId, result }) => [callId, result]),
+  };
 }
 
 async function listed<T>(from: AsyncIterable<T>): Promise<T[]> {
@@ -84,8 +95,20 @@ async function replayed(shape: Shape, journal: Journal, id: string, tools: Tools
   const events = hear(shape, session, undefined);
   const done: string[] = [];
   const { overrides, context } = givenOf(shape);
-  const options = { overrides, context, session, resources: resourcesOf(memoryBlobs()), run: journal.replay(id, { tools }) } as never;
-  return { ...(await cameOf(shape, modelAdapter(provider), promptOf(shape, done), options)), session, events, done, asked: 0 };
+  const options = {
+    overrides,
+    context,
+    session,
+    resources: resourcesOf(memoryBlobs()),
+    run: journal.replay(id, { tools }),
+  } as never;
+  return {
+    ...(await cameOf(shape, modelAdapter(provider), promptOf(shape, done), options)),
+    session,
+    events,
+    done,
+    asked: 0,
+  };
 }
 
 /** A journal that has the first entries of a run, whose process is gone. */
@@ -120,7 +143,9 @@ async function replays(
     if (first !== undefined) {
       compared(checked, `${rule} ${id}`, first, came);
       // Calls whose arguments were hidden, and those that a limit has stopped, are answered from the record.
-      const isAll = !shape.hasSecret && !["aborted", "deadline"].includes((first.error as EvaluationFailure | undefined)?.code ?? "");
+      const isAll =
+        !shape.hasSecret &&
+        !["aborted", "deadline"].includes((first.error as EvaluationFailure | undefined)?.code ?? "");
       if (tools === "run" && before !== undefined && isAll) checked.same("RPL-3 handlers", before.done, came.done);
     }
     if (tools === "recorded" && came.done.length > 0) checked.not("RPL-2 a handler ran:", came.done);

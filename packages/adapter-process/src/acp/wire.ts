@@ -42,7 +42,7 @@ export function wireOf({ stdout, write }: GroupProcess, onUpdate: (update: unkno
 
 /** The agent's requests that wait for our answer, with the bytes of each. */
 class Unanswered {
-  /** By id: an agent may use one twice. */
+  /** The sizes of requests by their id, which an agent may use twice. */
   readonly #sizes = new Map<unknown, number[]>();
   #count = 0;
   #bytes = 0;

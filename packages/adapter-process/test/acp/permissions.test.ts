@@ -43,7 +43,7 @@ const own = { toolCall: { toolCallId: "1", title: "mcp__proviso__note" } };
 test.each([
   [1, "1000 things"],
   [1_048_576, "16777216 bytes"],
-])("CMD-29 an agent that asks and asks, in %i bytes each, is ended though nobody answers", async (bytes, found) => {
+])("CMD-29 an agent that asks and asks, in %i bytes each, is ended though no answer comes", async (bytes, found) => {
   let [asked, most] = [0, 0];
   const permissions = (): Promise<boolean> => {
     most = Math.max(most, ++asked);

@@ -1,7 +1,7 @@
 import { defineConfig } from "@proviso/cli";
 import { agentAdapter } from "@proviso/runtime";
 
-// The config of the tests whose adapter is an agent, which cannot be recorded.
+// The config of the tests whose adapter is an agent.
 // oxlint-disable-next-line import/no-default-export -- the form of a config
 export default defineConfig({
   adapter: (options) =>

@@ -1,6 +1,6 @@
 import { contentHash } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
-import { valueRedactor } from "../secrets/values.ts";
+import { valueRedactor } from "../secrets.ts";
 
 const longest = 4_096;
 const base64 = /[A-Za-z0-9+/_-]{4097,}={0,2}/g;

@@ -1,8 +1,7 @@
 import type { FileRef, Message } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import type { Secrets } from "../secrets.ts";
+import type { Secrets, Redact } from "../secrets.ts";
 import { redactionOf } from "../secrets/structure.ts";
-import type { Redact } from "../secrets/values.ts";
 import type { SavedConversation } from "./saved.ts";
 
 /** The conversation without the secrets: in texts, arguments, results and states, not in ids, roles and names of slices. */

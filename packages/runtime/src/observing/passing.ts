@@ -29,7 +29,7 @@ export function runAround<T>(
   // An observer sees when the step is over, and why it failed, but not what it came to.
   const begin = (): Promise<never> => {
     end ??= endOf(run(), observed);
-    // Its rejection is left alone: it comes too late to be waited for.
+    // Here no code waits for it any more, so a rejection is left alone.
     if (isOver) end.shown.catch(() => {});
     return end.shown as Promise<never>;
   };

@@ -152,11 +152,11 @@ export class RequestHashes {
 /** What identifies a request of an evaluation inside a call. */
 interface InsideKey {
   readonly request: string;
-  /** The request with the adapter and the model that are asked, as the record has it. */
+  /** The key with the adapter and the model that are asked, as the record has it. */
   readonly whole: string;
 }
 
-/** The request that a key of a record is of, whatever adapter was asked. */
+/** The request that a key of a record is of, whatever model was asked. */
 export function requestOfKey(key: string): string {
   return key.split(".")[0] ?? key;
 }

@@ -1,7 +1,7 @@
 import { type EvaluateOptions, type PromptOverride } from "@proviso/core";
 import { toJsonValue } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
-import type { EntryContent } from "./entries.ts";
+import type { EntryContent, RecordedHistory } from "./entries.ts";
 import type { RecordedSession } from "./session.ts";
 
 type Begun = Extract<EntryContent, { readonly kind: "begun" }>;
@@ -44,4 +44,11 @@ function historyOf(run: Run, { messages, continueFrom }: EvaluateOptions): Pick<
       ...(added === undefined ? {} : { added: run.redaction.value(added) }),
     },
   };
+}
+
+/** Gives an evaluation that is replayed the history that the recorded one was given. */
+export function recallHistory({ conversation }: Run, { messages, question, earlier, added }: RecordedHistory): void {
+  conversation.replace({ messages, question });
+  conversation.earlier = earlier ?? (question === messages.length - 1 ? question : messages.length);
+  conversation.added = added;
 }

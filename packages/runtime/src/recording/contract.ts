@@ -23,10 +23,9 @@ import type { ModelDelta } from "@proviso/core/provider";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
-import type { Attempts } from "../routing/begin-again.ts";
+import type { Attempts } from "../routing/attempts.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { PendingEvent, Transaction, TransactionOptions } from "../transactions/transaction.ts";
-import type { CallKey } from "../tools/idempotency-key.ts";
 import type { PolicyStep } from "./entries.ts";
 
 /** What came of an evaluation. */
@@ -69,6 +68,11 @@ export interface AgentTurn {
   hasProduced(tokens: number): void;
 }
 
+/** The key of a call, which is made where it is read. */
+export interface KeyOfCall {
+  readonly value: string;
+}
+
 /** A handler that is about to begin. */
 export interface HandlerParts<Invocation> {
   readonly call: ToolCall;
@@ -76,7 +80,7 @@ export interface HandlerParts<Invocation> {
   readonly input: unknown;
   readonly calling: {
     readonly context: ToolContext;
-    callKey(): CallKey;
+    callKey(): KeyOfCall;
     beginReconcile(): void;
     beginCheck(policy: ToolPolicy): void;
   };

@@ -15,7 +15,7 @@ export interface Delivered {
 
 /** The application's events among these entries that calls had dispatched. */
 export class Dispatches {
-  /** What was reduced before an event other than the end of its call, the last one first. */
+  /** Events that were reduced before another one than the end of their call, the last one first. */
   readonly #early: Dispatched[] = [];
   /** What was read of an entry: the same object for session, listeners and record. */
   readonly #events = new Map<number, AppEvent>();

@@ -2,7 +2,7 @@
 import type { Tool, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import type { CallKey } from "../tools/idempotency-key.ts";
+import type { KeyOfCall } from "./contract.ts";
 import type { EntryContent } from "./entries.ts";
 import { LazyContent } from "./kept-entry.ts";
 import type { UnknownCall } from "./run-source.ts";
@@ -26,9 +26,9 @@ class HandlerContent extends LazyContent {
   readonly kind: "started" | "finished";
   readonly turn: number;
   readonly callId: string;
-  readonly #key: CallKey | undefined;
+  readonly #key: KeyOfCall | undefined;
 
-  constructor(kind: "started" | "finished", turn: number, callId: string, key: CallKey | undefined) {
+  constructor(kind: "started" | "finished", turn: number, callId: string, key: KeyOfCall | undefined) {
     super();
     this.kind = kind;
     this.turn = turn;
@@ -47,7 +47,7 @@ export class EffectRecord {
   readonly #unknown: readonly UnknownCall[];
   readonly #keeper: Keeper;
   readonly #known = new Set<string>();
-  readonly #keys = new Map<string, CallKey>();
+  readonly #keys = new Map<string, KeyOfCall>();
   readonly #held = new Map<Transaction, string[]>();
   /** Whether the turn of an agent has changed what stays when it is lost. */
   staysOfTurn = false;
@@ -66,7 +66,7 @@ export class EffectRecord {
   }
 
   /** A handler is about to begin; resolves when that is kept. undefined: nothing has to be waited for. */
-  starting(run: Run, call: ToolCall, tool: Tool, key: CallKey): Promise<void> | undefined {
+  starting(run: Run, call: ToolCall, tool: Tool, key: KeyOfCall): Promise<void> | undefined {
     this.#keeper.assertNoFault();
     this.#keys.set(call.id, key);
     this.#keeper.append(run.evaluationId, new HandlerContent("started", run.turn, call.id, key));

@@ -1,7 +1,6 @@
 import type {
   AppEvent,
   Divergence,
-  EvaluateOptions,
   FrameworkEvent,
   ModelFailure,
   ModelResponse,
@@ -11,16 +10,15 @@ import type {
   ToolCall,
   ToolResult,
 } from "@proviso/core";
-import type { RecordedHistory } from "../conversation.ts";
+import type { RecordedHistory, RecordedOptions } from "./recorded-history.ts";
+
+export type { RecordedHistory, RecordedOptions } from "./recorded-history.ts";
 
 /** The framework's events that a record holds: those of a stream are derived from its deltas. */
 export type RecordedEvent = Exclude<
   FrameworkEvent,
   { readonly type: "text.delta" | "text.reset" | "output.delta" | "reasoning.delta" }
 >;
-
-/** The options of an evaluation that its loop depends on. */
-export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;
 
 /** The question of a policy that a call waits for. */
 export type PolicyStep = "check" | "approve" | "unknown";
@@ -109,7 +107,7 @@ export type EntryContent =
       readonly event: AppEvent;
       /** The call that dispatched it; undefined: the application did, beside the run's calls. */
       readonly callId: string | undefined;
-      /** The `seq` of the framework's event that it was reduced before. Left out: that of its call's end. */
+      /** The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call. */
       readonly before?: number | undefined;
       /** Whether a call inside of that one dispatched it. Default false. */
       readonly isInside?: true;
@@ -119,7 +117,7 @@ export type EntryContent =
       readonly kind: "undone";
       /** The event as it was dispatched, without secrets. */
       readonly event: AppEvent;
-      /** The `seq` of the framework's event that it was reduced before. */
+      /** The `seq` of the framework's event before which it was reduced. */
       readonly before: number;
     }
   | {
@@ -176,8 +174,10 @@ export type EntryContent =
       /** What came of the wait; left out: nothing. */
       readonly value?: unknown;
     }
-  /** The evaluation may begin again with another model, up to where that, or its end, follows. */
-  | { readonly kind: "attempt" }
+  | {
+      /** The evaluation may begin again with another model from here on: what calls dispatch is delivered when it does not. */
+      readonly kind: "attempt";
+    }
   | {
       readonly kind: "drew";
       /** An id, a random number, or a price. */

@@ -14,7 +14,15 @@ export {
 } from "./standing.ts";
 export type { Cut } from "./standing.ts";
 export { StepCounter } from "./steps.ts";
-export { hashOfToken, isExpired, pendingOf, runOfToken, suspendedCalls, suspendedEver, withDecisions } from "./suspension.ts";
+export {
+  hashOfToken,
+  isExpired,
+  pendingOf,
+  runOfToken,
+  suspendedCalls,
+  suspendedEver,
+  withDecisions,
+} from "./suspension.ts";
 export type {
   EntryBase,
   EntryContent,

@@ -15,8 +15,11 @@ export abstract class LazyContent {
  * its own: a copy of all fields into one costs more than all else.
  */
 export class KeptEntry {
+  /** Epoch milliseconds. */
   readonly at: number;
+  /** The evaluation that it belongs to: the run's own, or one inside it. */
   readonly evaluationId: string;
+  /** What it holds, as it is or made where it is written. */
   readonly content: EntryContent | LazyContent;
 
   constructor(at: number, evaluationId: string, content: EntryContent | LazyContent) {

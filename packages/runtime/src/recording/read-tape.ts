@@ -3,7 +3,7 @@ import type { Blobs, PromptOverride, RunFacts } from "@proviso/core";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
-import type { Attempts } from "../routing/begin-again.ts";
+import type { Attempts } from "../routing/attempts.ts";
 import { hasAttempts, RecordedAttempts } from "./attempts.ts";
 import type { EvaluationOutcome } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";

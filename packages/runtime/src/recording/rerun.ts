@@ -1,3 +1,4 @@
+/* oxlint-disable max-lines -- one state with many small questions; what it compares stands in calls-again.ts */
 // A replay whose handlers and policies run again: an evaluation beside the replay, whose calls have to come to what the record
 // has. Its model, and those of evaluations inside its calls, answer from the record. What the replay emits is the record's.
 import type {
@@ -17,6 +18,7 @@ import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
 import { answerAgain } from "./answers.ts";
 import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
+import { recallHistory } from "./begun.ts";
 import type {
   HandlerParts,
   KeptCalls,
@@ -140,7 +142,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (run.nesting !== undefined) return;
     const [begun] = this.opened.entries;
     if (begun?.kind === "begun" && begun.history !== undefined) {
-      run.conversation.recall(begun.history);
+      recallHistory(run, begun.history);
     }
     refuseAgain(run, this.opened.entries, (turn, callId) => this.#recorded.get(turn, callId)?.refusal);
   }
@@ -181,7 +183,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   dispatched(run: Run, { event, callId }: PendingEvent): boolean {
-    // The events of an attempt count once more when it does.
+    // Events of an attempt count once more when that does.
     if (this.#counted.has(event)) return true;
     this.#counted.add(event);
     const key = `${run.turn} ${callId}`;

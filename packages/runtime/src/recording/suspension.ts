@@ -52,10 +52,7 @@ function suspensionsIn(entries: readonly JournalEntry[], isOpen: boolean): reado
  * Returns entries of a record with the decisions on their calls, in their places. `all`: the whole record, where those of
  * attempts that were not gone on from are, too.
  */
-export function withDecisions(
-  entries: readonly JournalEntry[],
-  all: readonly JournalEntry[],
-): readonly JournalEntry[] {
+export function withDecisions(entries: readonly JournalEntry[], all: readonly JournalEntry[]): readonly JournalEntry[] {
   const ends = entries.flatMap((entry) => {
     const isEnd = entry.kind === "event" && entry.event.type === "tool.invoked";
     return isEnd && entry.evaluationId === all[0]?.evaluationId ? [{ index: entry.index, event: entry.event }] : [];

@@ -1,7 +1,7 @@
 // What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
 import type { ModelFailure, ModelResponse, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
-import type { Attempts } from "../routing/begin-again.ts";
+import type { Attempts } from "../routing/attempts.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
 import { AskedContent, RequestHashes, type NewInRequest } from "./asked.ts";
 import { hasAttempts, KeptAttempts } from "./attempts.ts";

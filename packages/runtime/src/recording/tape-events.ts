@@ -65,7 +65,7 @@ export class TapeEvents extends TapeEntries {
     if (!this.isLive) return this.isReplay;
     if (this.fault !== undefined || this.delivering.has(event)) return true;
     this.tick();
-    // Listeners receive the events of an attempt when it counts.
+    // Listeners receive it later where an attempt is under way.
     if (run.attempt !== undefined) this.delivering.add(event);
     // The last event is the end of the call.
     const place = before === run.core.nextSeq - 1 ? {} : { before };

@@ -13,7 +13,7 @@ import { abortedFailure, errorOf, type Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { begunEntry } from "./begun.ts";
+import { begunEntry, recallHistory } from "./begun.ts";
 import type { EvaluationOutcome, Tape } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError } from "./fault.ts";
@@ -88,7 +88,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
         this.diverge({ what: "prompt", path: "prompt", recorded: begun.prompt, now: promptName });
       }
       if (this.isReplay && begun.kind === "begun" && begun.history !== undefined) {
-        run.conversation.recall(begun.history);
+        recallHistory(run, begun.history);
       }
     } else {
       const session = this.#session as RecordedSession;

@@ -5,7 +5,7 @@ import type { Run } from "../run.ts";
 import { turnDeltas } from "../streaming/deltas.ts";
 import { attemptRequest, type Answered } from "./attempt.ts";
 import { nextDelay } from "./backoff.ts";
-import { limitedWork } from "./limited-work.ts";
+import { LimitedWork } from "./limited-work.ts";
 import { pacedRequest } from "./paced.ts";
 
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
@@ -30,38 +30,38 @@ export async function throttled(
 ): Promise<AnsweredOrCut | Failure> {
   const deltas = run.watch === undefined ? undefined : turnDeltas(run);
   let request = given;
-  let limited = limitedWork(run, provider, request);
+  let work = new LimitedWork(run, provider, request);
   let waitedMs = 0;
   let quotaReported = false;
   let queuedMs = 0;
-  const queued = (ms: number): void => void (limited.work.queuedMs = queuedMs += ms);
   for (let attempt = 1; ; attempt++) {
-    const { work } = limited;
-    const send = (): ReturnType<typeof attemptRequest> => attemptRequest(run, attempt, work, deltas);
     const { pace } = run;
+    const asked = work;
     const answer = await (pace === undefined || run.tape?.isKept() === true
-      ? send()
-      : pacedRequest({ run, pace, work, queued }, send));
+      ? attemptRequest(run, attempt, asked, deltas)
+      : pacedRequest({ run, pace, work: asked, queued: (ms) => void (asked.queuedMs = queuedMs += ms) }, () =>
+          attemptRequest(run, attempt, asked, deltas),
+        ));
     if (isFailure(answer)) return answer;
     if (answer.failure === undefined) {
       return {
         ...answer,
-        cut: run.tape === undefined ? limited.cutShort(answer) : run.tape.cut(run, () => limited.cutShort(answer)),
+        cut: run.tape === undefined ? work.cutShort(answer) : run.tape.cut(run, () => work.cutShort(answer)),
         queuedMs,
         messages: run.files?.messagesIn(request) ?? request.messages.length,
       };
     }
     if (answer.failure !== "throttle") {
-      const cut = run.tape === undefined ? limited.cutShort(answer) : run.tape.cut(run, () => limited.cutShort(answer));
+      const cut = run.tape === undefined ? work.cutShort(answer) : run.tape.cut(run, () => work.cutShort(answer));
       if (cut !== undefined) return cut;
-      if (limited.isLifted(answer)) continue;
+      if (work.isLifted(answer)) continue;
       const shorter = run.context && (await run.context.afterRefusal(answer, request));
       if (shorter === undefined) return refusedRequest(answer);
       if (isFailure(shorter)) return shorter;
       const prepared = run.files === undefined ? shorter : await run.files.prepare(shorter, provider);
       if (isFailure(prepared)) return prepared;
       request = prepared;
-      limited = limitedWork(run, provider, request);
+      work = new LimitedWork(run, provider, request);
       continue;
     }
     const { kind, retryAfterMs } = answer;

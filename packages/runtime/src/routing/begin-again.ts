@@ -2,8 +2,8 @@
 // 2. In a run, what outlives the process is part of no attempt: the attempt ends before a call that may change it, and the
 //    evaluation does not begin again, since the record has such a call as done.
 // 3. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
-import type { RouteStep } from "@proviso/core";
 import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
+import type { Attempts } from "./attempts.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
 import type { Answer } from "../output/parse.ts";
 import type { Run } from "../run.ts";
@@ -12,28 +12,6 @@ import { deliverEvents } from "../tools/recording.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { LockMode } from "../transactions/lock.ts";
 import { beginTransaction, type Transaction } from "../transactions/transaction.ts";
-
-/** The one that an attempt asks first. */
-export interface Next {
-  readonly provider: string;
-  readonly model: string;
-}
-
-/** The attempts of one evaluation. */
-export interface Attempts {
-  /** Whether another attempt may follow. */
-  hasMore(): boolean;
-  /** Leaves out what failed; undefined: this failure ends the evaluation, or its calls may not be repeated. */
-  goOn(why: Failure, mayRepeat: () => boolean, answered?: Answered): Next | undefined;
-  /** The record says that the evaluation went on with this. */
-  wentOn(why: Failure, next: Next, answered: Answered): void;
-}
-
-/** The adapter whose answer failed, where a record has it; undefined: no answer came from a record. */
-export type Answered = Pick<RouteStep, "provider"> | undefined;
-
-/** The attempts of an adapter that asks one model. */
-export const oneAttempt: Attempts = { hasMore: () => false, goOn: () => undefined, wentOn: () => {} };
 
 /** Answers, attempt after attempt. The last one needs no transaction: nothing begins after it. */
 export async function beginAgain(

@@ -2,7 +2,7 @@ import type { Allowance, PaceRequest } from "@proviso/core";
 
 /** How much should be left: of what may be used at once, but two requests like the last at most half of it. */
 const [leastPart, leastRequests, mostPart] = [0.25, 2, 0.5];
-/** With more left than this part less is charged. */
+/** Less is charged while more than this part is left. */
 const plentyPart = 0.75;
 const [riseFactor, fallFactor] = [0.25, 0.05];
 
@@ -18,7 +18,7 @@ export class CountedBounds {
 
   /** What an answer states to be left; what cannot be is as if nothing was stated. */
   learn({ left, size }: Allowance, { inputTokens, outputTokens }: PaceRequest): void {
-    if (!(Number.isFinite(size) && size > 0 && left >= 0 && left <= size)) return;
+    if (!(size > 0 && size < Infinity && left >= 0 && left <= size)) return;
     const wanted = leastRequests * (inputTokens + outputTokens);
     const least = Math.min(mostPart * size, Math.max(leastPart * size, wanted));
     const plenty = plentyPart * size;

@@ -16,7 +16,8 @@ import type { Failure } from "../failures.ts";
 import { isChainProvider } from "../request/chain.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
-import { mayRepeat, type Answered, type Attempts, type Next } from "./begin-again.ts";
+import { mayRepeat } from "./begin-again.ts";
+import type { Answered, Attempts, Next } from "./attempts.ts";
 import { cannotTake, inputOf, sumOfCosts, tryMember, type Member } from "./member.ts";
 import type { RouteCandidate, RouteOrder } from "./orders.ts";
 import { reasonOfFailure, type GoesOn } from "./reasons.ts";
@@ -64,7 +65,7 @@ export class Fallback implements Generate, Attempts {
   #ordered: readonly Member[] | undefined;
   /** The adapter that answered last. */
   #current: Member | undefined;
-  /** What the attempt began with, by the record; undefined: the order says so. */
+  /** What the attempt began with, by the record; undefined: by the order. */
   #next: Next | undefined;
   /** The request under way; one that was aborted may still be going on behind it. */
   #trying: Trying = {};
@@ -144,7 +145,8 @@ export class Fallback implements Generate, Attempts {
   async generate(request: ModelRequest): Promise<ModelResponse | ModelFailure> {
     const run = this.#run;
     const trying: Trying = (this.#trying = {});
-    this.#ordered ??= await this.#begin(request);
+    // An evaluation without an order makes no promise more.
+    this.#ordered ??= this.#rules.order === undefined ? this.#members : await this.#begin(request);
     const route: RouteStep[] = [];
     const refusals: Refusal[] = [];
     let queuedMs = 0;

@@ -18,8 +18,7 @@ import { isRecord } from "@proviso/core/provider";
 import { builtInTools } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
 import type { BareEvent } from "../session/session-core.ts";
-import type { Secrets } from "../secrets.ts";
-import type { Redact } from "./values.ts";
+import type { Secrets, Redact } from "../secrets.ts";
 
 /**
  * How a field is treated. "kept": a name, an id, a number or a word of ours. "data": text or data that is not ours,

@@ -55,19 +55,17 @@ interface OpenMark {
 
 /** The changes made while marks are open, with the transaction that each belongs to. */
 export class ConcurrentChanges {
+  /** How many marks are open. */
+  openMarks = 0;
+  /** The order number that was given last. */
+  last = 0;
   /** The marks that are open, in the order of opening. */
   readonly #open: OpenMark[] = [];
   /** The call or transaction around an evaluation or a transaction, by id; undefined: there was none. */
   #parents: Map<string, Parent> | undefined;
   #changes: Ordered[] = [];
-  #last = 0;
   /** How many changes remained when the old ones were last dropped. */
   #remaining = 0;
-
-  /** Returns the next order number. */
-  next(): number {
-    return ++this.#last;
-  }
 
   /**
    * `owner` is an evaluation or a transaction: its events, and those of evaluations inside it, belong to the mark. `parent`
@@ -75,6 +73,7 @@ export class ConcurrentChanges {
    */
   open(mark: SessionMark, owner: string | undefined, parent?: Origin["parent"]): void {
     this.#open.push({ mark, owner, base: mark });
+    this.openMarks += 1;
     if (owner !== undefined && parent !== undefined) this.#remember(owner, parent);
   }
 
@@ -82,17 +81,13 @@ export class ConcurrentChanges {
     const at = this.#open.findLastIndex((other) => other.mark === mark);
     if (at === -1) return;
     this.#open.splice(at, 1);
+    this.openMarks -= 1;
     this.#dropOld();
-  }
-
-  /** Whether a mark is open. */
-  isOpen(): boolean {
-    return this.#open.length > 0;
   }
 
   record(change: Change): void {
     if (this.#open.length === 0) return;
-    this.#changes.push([++this.#last, change]);
+    this.#changes.push([++this.last, change]);
     const { evaluationId, parent } = change.by ?? {};
     if (evaluationId !== undefined && parent !== undefined) this.#remember(evaluationId, parent);
   }
@@ -107,8 +102,8 @@ export class ConcurrentChanges {
     const undone = ([order, change]: Ordered): boolean => order >= mark.order && this.#belongs(change.by, owner, calls);
     const gone = this.#changes.filter(undone);
     if (gone.length > 0) {
-      this.#last += 1;
-      for (const [, change] of gone) undoneAt.set(change, [...(undoneAt.get(change) ?? []), this.#last]);
+      this.last += 1;
+      for (const [, change] of gone) undoneAt.set(change, [...(undoneAt.get(change) ?? []), this.last]);
       for (const other of open) if (other.mark.order > mark.order) other.base = base;
     }
     const logged = eventsOf(this.#changes.filter((each) => each[0] >= mark.order && !undone(each)));

@@ -35,7 +35,17 @@ export type BareEvent = (UnnumberedEvent extends infer E
 /** What the runtime does with a session, and the public session hides. */
 export interface SessionCore extends Pick<
   SessionState,
-  "join" | "put" | "reduce" | "isLogged" | "reduceAgain" | "reduceConcurrent" | "mark" | "open" | "close" | "rollback" | "restore"
+  | "join"
+  | "put"
+  | "reduce"
+  | "isLogged"
+  | "reduceAgain"
+  | "reduceConcurrent"
+  | "mark"
+  | "open"
+  | "close"
+  | "rollback"
+  | "restore"
 > {
   readonly session: Session;
   /** The lock that transactions over this session take. */

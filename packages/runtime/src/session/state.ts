@@ -88,13 +88,13 @@ export class SessionState {
     // An application's event is frozen as the caller made it, or is a copy without secrets.
     if (by !== event) frozenEvent(event);
     const errors = this.#reduce(event);
-    if (by.evaluationId !== undefined) this.#concurrent.record({ event, by });
+    if (by.evaluationId !== undefined && this.#concurrent.openMarks > 0) this.#concurrent.record({ event, by });
     return errors;
   }
 
   /** Whether a reducer receives an event of this type, now or after a rollback to an open mark. */
   isReduced(type: string): boolean {
-    return this.#concurrent.isOpen() || this.#steps?.has(type) === true;
+    return this.#concurrent.openMarks > 0 || this.#steps?.has(type) === true;
   }
 
   /** Whether a log slice receives an event of this type: it keeps what is undone. */
@@ -125,7 +125,7 @@ export class SessionState {
     const logs = which === "all" ? this.#logMarks() : undefined;
     return {
       session: this,
-      order: this.#concurrent.next(),
+      order: ++this.#concurrent.last,
       slices: this.#slices,
       states: this.#states,
       logs,

@@ -3,7 +3,6 @@ import {
   RevokedError,
   type AppEvent,
   type CallGuard,
-  type DispatchResult,
   type NestedOptions,
   type Prompt,
   type ResourceKey,
@@ -22,6 +21,7 @@ import { CallKey } from "./idempotency-key.ts";
 import { liveResources } from "../resources/call-resources.ts";
 import { reportProgress } from "./progress.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
+import { watchedResult } from "./watched-result.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
 /** What one call may use while it lasts. */
@@ -278,23 +278,4 @@ function callSession(run: Run, call: ToolCall, transaction: Transaction, state: 
       return run.core.session.get(slice);
     },
   };
-}
-
-/** Makes a DispatchResult that knows whether it was looked at. */
-function watchedResult(errors: readonly unknown[]): { readonly result: DispatchResult; isRead(): boolean } {
-  let read = false;
-  // Both have to be the object's own, for handlers that spread or print it; it is made for a failed dispatch alone.
-  /* oxlint-disable proviso/no-accessors-in-literals */
-  const result: DispatchResult = {
-    get ok() {
-      read = true;
-      return false;
-    },
-    get errors() {
-      read = true;
-      return errors;
-    },
-  };
-  /* oxlint-enable proviso/no-accessors-in-literals */
-  return { result, isRead: () => read };
 }

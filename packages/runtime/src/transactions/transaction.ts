@@ -54,7 +54,7 @@ export interface PendingEvent {
     readonly observing: { app(event: AppEvent): void } | undefined;
   };
   readonly callId: string;
-  /** The event was reduced before the framework's event of this number. */
+  /** The number of the framework's event before which it was reduced. */
   readonly before: number;
 }
 
