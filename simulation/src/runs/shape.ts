@@ -91,6 +91,7 @@ export function shapeOf(seed: number): Shape {
   const turns = Array.from({ length: random.int(6) }, () => turnOf(random));
   const hasFile = random.chance(0.25);
   const files = turns.some(({ files, calls }) => files > 0 || calls.some(({ kind }) => kind === "picture"));
+  const window = maybe(0.25, () => 900 + random.int(1_200));
   return {
     seed,
     turns,
@@ -107,7 +108,7 @@ export function shapeOf(seed: number): Shape {
     misses: random.chance(0.3) ? random.int(3) : 0,
     feedbackEvery: maybe(0.3, () => 1 + random.int(3)),
     policies: { denies: random.chance(0.3), changes: random.chance(0.2), approves: random.chance(0.2) },
-    window: maybe(0.25, () => 900 + random.int(1_200)),
+    window,
     summarises: random.chance(0.5),
     hasFile,
     hasHistory: random.chance(0.2),
@@ -115,7 +116,8 @@ export function shapeOf(seed: number): Shape {
     isOverridden: random.chance(0.2),
     isSummarised: random.chance(0.3),
     vetoes: maybe(0.15, () => random.int(5)),
-    hasSecret: random.chance(0.15),
+    // A text that was hidden has another length: the history is shortened otherwise.
+    hasSecret: window === undefined && random.chance(0.2),
     decision: random.pick(["allow", "deny", "result"] as const),
     paceMs: random.int(30),
   };
