@@ -18,6 +18,7 @@ import type {
   ToolContext,
   ToolMessage,
   ToolPolicy,
+  Usage,
 } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import type { World } from "../environment.ts";
@@ -179,6 +180,8 @@ export interface Tape<Run> extends TapeNumbers {
   cut(run: Run, ask: () => Failure | undefined): Failure | undefined;
   /** Whether the next request is answered from the record, so that it waits for no pace. */
   isKept(): boolean;
+  /** What the tries of a request had cost that a limit ended, where several models could be asked; undefined: nothing. */
+  tries(compute: () => Usage | undefined): Usage | undefined;
   /** What a request cost in US dollars, where its provider does not say it. */
   cost(run: Run, compute: () => number | undefined): number | undefined;
   /** Milliseconds before a refused request is made again, by the policy of then; undefined: it is given up. */

@@ -66,6 +66,10 @@ export class ReadTape {
     return true;
   }
 
+  tries(): undefined {
+    return undefined;
+  }
+
   cost(): number | undefined {
     return undefined;
   }

@@ -1,5 +1,5 @@
 // What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
-import type { ModelFailure, ModelResponse, ToolCall } from "@proviso/core";
+import type { ModelFailure, ModelResponse, ToolCall, Usage } from "@proviso/core";
 import type { Run } from "../run.ts";
 import type { Attempts } from "../routing/attempts.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
@@ -60,7 +60,7 @@ export class TapeAnswers extends TapeEvents {
     if (this.hasAnswer) void this.flushed()?.catch(() => {});
     const keep = (delta: { readonly text: string; readonly of?: "reasoning" | "reset" }): void =>
       this.append(evaluationId, { kind: "delta", turn, try: attempt, ...delta });
-    const isOver = (): boolean => this.isStopped && !run.isInside;
+    const isOver = (): boolean => this.#isOver(run);
     let answer = await of.ask(of.onDelta && keptDeltas(run.world.secrets, { keep, take: of.onDelta, isOver }));
     // The calls of an agent are in the record before its answer.
     await of.turn?.idle();
@@ -76,6 +76,11 @@ export class TapeAnswers extends TapeEvents {
     this.append(evaluationId, of.turn === undefined ? content : { ...content, ...produced });
     if (run.isInside) this.hasAnswer = true;
     return answer;
+  }
+
+  /** Whether a limit has ended the evaluation: what comes after it is in no record. */
+  #isOver({ isInside }: Run): boolean {
+    return this.isStopped && !isInside;
   }
 
   called(run: Run, { id, name, arguments: given }: ToolCall, produced: number): void {
@@ -181,6 +186,21 @@ export class TapeAnswers extends TapeEvents {
     return costUsd;
   }
 
+  tries(compute: () => Usage | undefined): Usage | undefined {
+    if (this.isLive) {
+      const usage = compute();
+      if (usage !== undefined && this.fault === undefined) {
+        this.append(this.evaluationId, { kind: "drew", value: { tries: usage } });
+      }
+      return usage;
+    }
+    const next = this.prefix.peek();
+    const value = next?.kind === "drew" ? (next.value as { readonly tries?: Usage } | undefined) : undefined;
+    if (value?.tries === undefined) return undefined;
+    this.prefix.take("drew");
+    return value.tries;
+  }
+
   delay(run: Run, compute: () => number | undefined): number | undefined {
     if (!this.isKept() || run.isInside) return compute();
     const drawn = this.prefix.peek();
@@ -193,7 +213,7 @@ export class TapeAnswers extends TapeEvents {
     if (!this.isLive && !run.isInside && this.prefix.take("waited") !== undefined) return undefined;
     if (!this.isLive && this.prefix.peek()?.kind === "stopped") return new Promise(() => {});
     const ended = await wait();
-    if (this.isLive && this.fault === undefined) this.append(run.evaluationId, { kind: "waited" });
+    if (this.isLive && !this.#isOver(run)) this.append(run.evaluationId, { kind: "waited" });
     return ended;
   }
 
@@ -205,7 +225,7 @@ export class TapeAnswers extends TapeEvents {
       this.goLive();
     }
     const missing = await check();
-    this.append(run.evaluationId, { kind: "checked", missing: run.redaction.value(missing) });
+    if (!this.#isOver(run)) this.append(run.evaluationId, { kind: "checked", missing: run.redaction.value(missing) });
     return missing;
   }
 }

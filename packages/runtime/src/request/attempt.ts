@@ -235,7 +235,7 @@ function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, strea
   // What a model could not finish within its limit, it has produced up to there.
   const isCut = !isFailure(end) && end.failure === "provider" && end.reason === "truncated";
   const outputTokens = (isCut ? work.limit?.() : undefined) ?? work.produced?.() ?? estimatedTokens(streamed);
-  const tries = isFailure(end) ? work.triesCost?.() : undefined;
+  const tries = isFailure(end) ? triesOf(run, work) : undefined;
   const isFree = reported === undefined && outputTokens === 0;
   if (isFree) return tries === undefined ? noUsage : run.spend(tries, noUsage);
   const estimate = { inputTokens: work.inputTokens(), outputTokens };
@@ -266,4 +266,9 @@ function announceRequest(run: Run, attempt: number, messages: number): void {
 function withAdded(bare: BareRequested, added: readonly string[]): BareRequested {
   // oxlint-disable-next-line proviso/plain-words -- the field's name is part of the public event
   return { ...bare, said: added };
+}
+
+/** What tries that were over had cost when a limit ended the request; a replay, which has one model, gets it from the record. */
+function triesOf({ tape, isInside }: Run, work: Work): Usage | undefined {
+  return tape === undefined || isInside ? work.triesCost?.() : tape.tries(() => work.triesCost?.());
 }
