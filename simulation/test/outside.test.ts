@@ -62,7 +62,11 @@ type Given = Omit<EvaluateOptions, "run" | "session">;
 /** Replays a run, and goes on with it, where nothing outside is there but the model for the last answer. */
 async function withoutOutside(
   journal: Journal,
-  { prompt, given = {}, last }: { readonly prompt: Prompt; readonly given?: Given; readonly last: readonly ScriptedStep[] },
+  {
+    prompt,
+    given = {},
+    last,
+  }: { readonly prompt: Prompt; readonly given?: Given; readonly last: readonly ScriptedStep[] },
   recorded: PromptResponse<unknown>,
 ): Promise<void> {
   const { resources, policies, overrides, context } = given;
@@ -125,7 +129,9 @@ test("JRN-1 RPL-1 RPL-3 what a server of MCP asked a person, and a model, is ask
   const journal = memoryJournal();
   const steps = [call("elicit"), call("sample"), { text: "Hello!" }, { text: "Asked." }];
   const response = await modelAdapter(scriptedModel(steps)).evaluate(promptOf(tools), { run: journal.run("r") });
-  const results = response.toolResults.map(({ result }) => (result.success ? JSON.stringify(result.value) : result.message));
+  const results = response.toolResults.map(({ result }) =>
+    result.success ? JSON.stringify(result.value) : result.message,
+  );
   expect(results).toMatchObject([expect.stringContaining("red"), expect.stringContaining("Hello!")]);
   // A model's text is answered from the record where the tools run again; a person is asked by the server.
   expect((await replay(promptOf(tools), journal.replay("r", { tools: "run" }))).response?.text).toBe("Asked.");
@@ -137,9 +143,15 @@ test("JRN-1 RPL-1 RPL-3 what was read of a skill is replayed as it was, and name
   const text = (body: string): string => `---\nname: pdf\ndescription: Works with PDF.\n---\n${body}\n`;
   const disk = memoryFilesystem({ "pdf/SKILL.md": text("Fill the forms."), "pdf/forms.md": "one\ntwo\n" });
   const section = skillsSection(await readSkills(disk), { key: "skills", filesystem: disk });
-  const prompt = definePrompt({ key: "skilled", sections: [section, { key: "s", role: "user", text: "Work." }] }).bind();
+  const prompt = definePrompt({
+    key: "skilled",
+    sections: [section, { key: "s", role: "user", text: "Work." }],
+  }).bind();
   const journal = memoryJournal();
-  const steps = [call("read_section", { key: "skills.pdf" }), call("read_skill_file", { skill: "pdf", path: "forms.md" })];
+  const steps = [
+    call("read_section", { key: "skills.pdf" }),
+    call("read_skill_file", { skill: "pdf", path: "forms.md" }),
+  ];
   const response = await modelAdapter(scriptedModel([...steps, { text: "Read." }])).evaluate(prompt, {
     run: journal.run("r"),
   });

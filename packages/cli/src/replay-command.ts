@@ -31,7 +31,10 @@ export async function replayCommand(
   try {
     const store = entry.isDirectory() ? stores.folderStore(at) : stores.sqliteStore(at, { durability: "read-only" });
     await using journal = createJournal(store);
-    const { response, failure, events } = await replay(template, journal.replay(id, { tools: runsTools ? "run" : "recorded" }));
+    const { response, failure, events } = await replay(
+      template,
+      journal.replay(id, { tools: runsTools ? "run" : "recorded" }),
+    );
     const outcome = response === undefined ? `failed: ${failure?.message ?? ""}` : "executed";
     const same = {
       runId: id,

@@ -72,7 +72,10 @@ const steps: readonly ScriptedStep[] = [
   { text: "Nested." },
   { text: "Done." },
 ];
-const states = { false: ["first", "outer goes on", "second", "inside", "inner ends", "third", "outer ends"], true: ["outer ends"] };
+const states = {
+  false: ["first", "outer goes on", "second", "inside", "inner ends", "third", "outer ends"],
+  true: ["outer ends"],
+};
 
 test.each([false, true])("RPL-1 FRK-2 a session is the same in every replay, where a call fails: %s", async (fails) => {
   const journal = memoryJournal();
@@ -102,7 +105,9 @@ test.each([false, true])("RSM-2 a run that goes on has the same session, where a
   const first = createSession({ id: "s" });
   await modelAdapter(scriptedModel([...steps])).evaluate(promptOf(fails), { session: first, run: journal.run("r") });
   const entries = await listed(journal.entries("r"));
-  const ended = entries.findLastIndex(({ kind, evaluationId }) => kind === "asked" && evaluationId === entries[0]?.evaluationId);
+  const ended = entries.findLastIndex(
+    ({ kind, evaluationId }) => kind === "asked" && evaluationId === entries[0]?.evaluationId,
+  );
   const cut = await cutOff(journal, ended);
   const session = createSession({ id: "s" });
   const run = cut.run("r", { takeOver: true });
@@ -114,7 +119,9 @@ test("RPL-8 a replayed stream has what its own evaluation dispatched, and not wh
   const journal = memoryJournal();
   const appsOf = async (stream: AsyncIterable<StreamEvent>): Promise<readonly unknown[]> => {
     const events = await listed(stream);
-    return events.filter(({ type }) => type === "app").map((event) => (event as { readonly event: SessionEvent }).event);
+    return events
+      .filter(({ type }) => type === "app")
+      .map((event) => (event as { readonly event: SessionEvent }).event);
   };
   const live = modelAdapter(scriptedModel([...steps])).stream(promptOf(false), { run: journal.run("r") });
   const apps = await appsOf(live);

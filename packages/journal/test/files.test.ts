@@ -147,8 +147,11 @@ it("RSM-2 a run whose files are nowhere is refused, and goes on where their byte
   const journal = memoryJournal();
   const blobs = memoryBlobs();
   const kept = { resources: [provide(Blobs, blobs)] };
-  await expect(adapterOf([drawing, cut]).evaluate(see(), { run: journal.run("r"), ...kept })).rejects.toThrow("The line");
-  const ends = async (): Promise<number> => (await listed(journal.entries("r"))).filter(({ kind }) => kind === "ended").length;
+  await expect(adapterOf([drawing, cut]).evaluate(see(), { run: journal.run("r"), ...kept })).rejects.toThrow(
+    "The line",
+  );
+  const ends = async (): Promise<number> =>
+    (await listed(journal.entries("r"))).filter(({ kind }) => kind === "ended").length;
   expect(await ends()).toBe(1);
   const failing = adapterOf([]).evaluate(see(), { run: journal.run("r"), resources: [provide(Blobs, memoryBlobs())] });
   await expect(failing).rejects.toMatchObject({

@@ -301,7 +301,8 @@ function nesting(done: string[] = []) {
 it("RPL-3 FRK-5 the kept calls of a fork run again, with the keys and the decisions that they had", async () => {
   const wait = definePolicy({
     name: "wait",
-    check: ({ tool: { name }, input }) => (name === "note" && JSON.stringify(input).includes("three") ? suspend("?") : allow()),
+    check: ({ tool: { name }, input }) =>
+      name === "note" && JSON.stringify(input).includes("three") ? suspend("?") : allow(),
   });
   const twice: ScriptedStep = {
     toolCalls: [
@@ -321,7 +322,10 @@ it("RPL-3 FRK-5 the kept calls of a fork run again, with the keys and the decisi
   expect((await last.evaluate(prompt([]), { run: journal.run("r") })).text).toBe("Done.");
   const forked = modelAdapter(scriptedModel([{ text: "Forked." }]));
   expect((await forked.evaluate(prompt([]), { run: journal.fork("r", { at: 4, id: "f" }) })).text).toBe("Forked.");
-  for (const [id, text] of [["r", "Done."], ["f", "Forked."]] as const) {
+  for (const [id, text] of [
+    ["r", "Done."],
+    ["f", "Forked."],
+  ] as const) {
     const done: string[] = [];
     expect((await replay(prompt(done), journal.replay(id, { tools: "run" }))).response?.text).toBe(text);
     expect(done.map((each) => each.split(" ")[0])).toEqual(["in", "one", "two", "three"]);

@@ -448,7 +448,9 @@ it("SUS-1 RPL-7 an error that waits has the messages of the turns before, wherev
     const toolCalls = calls.map((order) => ({ name: "refund", arguments: { order, cents: 1 } }));
     const prompt = desk([], [first]);
     const adapter = modelAdapter(scriptedModel([{ toolCalls }]));
-    const error = await adapter.evaluate(prompt, { run: journal.run("r") }).catch((cause: unknown) => cause as RunError);
+    const error = await adapter
+      .evaluate(prompt, { run: journal.run("r") })
+      .catch((cause: unknown) => cause as RunError);
     expect((error as RunError).messages.map(({ role }) => role)).toEqual(["user"]);
     const { failure } = await replay(prompt, journal.replay("r"));
     expect((failure as RunError).messages).toEqual((error as RunError).messages);

@@ -1,4 +1,3 @@
-/* oxlint-disable max-lines -- one state with many small questions; what it compares stands in calls-again.ts */
 // A replay whose handlers and policies run again: an evaluation beside the replay, whose calls have to come to what the record
 // has. Its model, and those of evaluations inside its calls, answer from the record. What the replay emits is the record's.
 import type {
