@@ -24,7 +24,7 @@ function refused(refusal: RandomRefusal): ScriptedStep {
   if (refusal === "not_found") return { failure: "provider", reason: "not_found", message: "No such model." };
   const failure: ModelFailure = {
     failure: "throttle",
-    kind: refusal === "overloaded" ? "server_error" : refusal,
+    kind: refusal,
     message: "Later.",
     ...(refusal === "rate_limit" ? { retryAfterMs: 3 } : {}),
   };
@@ -83,7 +83,7 @@ function answering(shape: Shape, member: number): ScriptedStep {
     const pace = { afterMs: shape.paceMs };
     if (turn !== undefined && turn.calls.length > 0) {
       return {
-        text: `${mark} ${"word ".repeat(turn.words * (shape.window === undefined ? 1 : 80))}`,
+        text: `${mark} ${"word ".repeat(turn.words * (shape.window === undefined ? 1 : 160))}`,
         toolCalls: callsOf(turn, number, shape),
         ...(turn.reasoning ? { reasoning: `thought ${number} of it` } : {}),
         ...pace,

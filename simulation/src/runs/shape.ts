@@ -91,16 +91,17 @@ export function shapeOf(seed: number): Shape {
   const turns = Array.from({ length: random.int(6) }, () => turnOf(random));
   const hasFile = random.chance(0.25);
   const files = turns.some(({ files, calls }) => files > 0 || calls.some(({ kind }) => kind === "picture"));
-  const window = maybe(0.25, () => 900 + random.int(1_200));
+  // A picture alone has more tokens than such a window.
+  const window = maybe(hasFile || files ? 0 : 0.4, () => 1_300 + random.int(1_500));
   return {
     seed,
     turns,
     chain: random.pick(chains),
     isStreamed: random.chance(0.5),
     maxTurns: 2 + random.int(9),
-    budget: maybe(0.2, () => 40 + random.int(400)),
-    // Hashes of files are made in real time.
-    deadline: maybe(hasFile || files ? 0 : 0.2, () => 10 + random.int(400)),
+    budget: maybe(window === undefined ? 0.2 : 0, () => 40 + random.int(400)),
+    // Hashes are made, and what keeps the window is loaded, in real time.
+    deadline: maybe(hasFile || files || window !== undefined ? 0 : 0.25, () => 10 + random.int(400)),
     abortsAt: maybe(0.1, () => 1 + random.int(40)),
     output: random.chance(0.5) ? "object" : "text",
     misfits: random.chance(0.3) ? random.int(3) : 0,

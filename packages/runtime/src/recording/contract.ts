@@ -198,8 +198,8 @@ export interface Tape<Run> extends TapeNumbers {
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation>;
   /** The idempotency key that a call had; undefined: it is made. */
   keyOf(run: Run, call: ToolCall): string | undefined;
-  /** The feedback on a call, provider and text of each, where its tool runs again; undefined: the providers are asked. */
-  feedback(run: Run, call: ToolCall): readonly (readonly [provider: string, text: string])[] | undefined;
+  /** The message of a call with the feedback that it had, where its tool runs again; undefined: the providers are asked. */
+  feedback(run: Run, call: ToolCall, message: ToolMessage): ToolMessage | undefined;
   /** What was decided on this question in another attempt; undefined: the policy is asked. */
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
   /**

@@ -4,11 +4,11 @@ import type { FrameworkEvent, ToolCall, ToolInvoked, ToolMessage } from "@provis
 import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { keptFeedback } from "../tools/feedback.ts";
 import { toolMessage } from "../tools/result.ts";
 import type { KeptCalls } from "./contract.ts";
 import { Dispatches, reduceInLogs } from "./dispatches.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
+import { keptFeedback } from "./kept-feedback.ts";
 import type { Prefix } from "./prefix.ts";
 import { restoredFailure } from "./tape-limits.ts";
 import { dispatchesUndone, undoneAmong, type Fate } from "./undone.ts";

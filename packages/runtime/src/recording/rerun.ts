@@ -10,6 +10,7 @@ import type {
   Suspension,
   ToolCall,
   ToolInvoked,
+  ToolMessage,
 } from "@proviso/core";
 import { toJsonValue } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
@@ -31,6 +32,7 @@ import { Decisions } from "./decisions.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
+import { givenAgain } from "./kept-feedback.ts";
 import { refuseAgain } from "./refusals.ts";
 import { InsideAnswers, queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
@@ -257,8 +259,8 @@ export class Rerun extends ReadTape implements Tape<Run> {
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
   }
 
-  feedback(run: Run, { id }: ToolCall): readonly (readonly [string, string])[] | undefined {
-    return run.isInside ? undefined : this.#recorded.feedbackOn(run.turn, id);
+  feedback(run: Run, { id }: ToolCall, message: ToolMessage): ToolMessage | undefined {
+    return run.isInside ? undefined : givenAgain(run, message, this.#recorded.feedbackOn(run.turn, id));
   }
 
   /** The kept calls of a fork have the keys of its origin. */

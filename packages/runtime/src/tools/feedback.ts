@@ -32,22 +32,8 @@ export async function withFeedback(
   }
 }
 
-/** The message of a call that the record answers, with the feedback that it had: `given` are names and texts in turn. */
-export function keptFeedback(run: Run, message: ToolMessage, given: readonly string[]): ToolMessage {
-  const now = run.world.clock.now();
-  const blocks: string[] = [];
-  for (const [index, { name }] of run.rendered.feedback.entries()) {
-    const cadence = cadenceOf(run, name, placeAmong(run.rendered.feedback, index));
-    cadence.calls += 1;
-    const at = given.findIndex((each, place) => place % 2 === 0 && each === name);
-    if (at === -1) continue;
-    Object.assign(cadence, { calls: 0, at: now });
-    blocks.push(blockOf(name, given[at + 1] ?? ""));
-  }
-  return blocks.length === 0 ? message : { ...message, text: [message.text, ...blocks].join("\n\n") };
-}
-
-function blockOf(provider: string, text: string): string {
+/** Feedback as the model reads it. */
+export function blockOf(provider: string, text: string): string {
   return `<feedback from="${provider}">\n${text.toWellFormed()}\n</feedback>`;
 }
 
@@ -57,14 +43,8 @@ async function withBlocks(
   message: ToolMessage,
   transaction: Transaction | undefined,
 ): Promise<ToolMessage> {
-  const { promptName, tape } = run;
-  const given = tape?.feedback(run, call);
-  if (given !== undefined) {
-    for (const [provider, text] of given) {
-      run.publish({ type: "feedback.given", promptName, callId: call.id, provider, text });
-    }
-    return keptFeedback(run, message, given.flat());
-  }
+  const kept = run.tape?.feedback(run, call, message);
+  if (kept !== undefined) return kept;
   const providers = run.rendered.feedback;
   const cadences = providers.map(({ name }, index) => cadenceOf(run, name, placeAmong(providers, index)));
   for (const cadence of cadences) cadence.calls += 1;
@@ -76,7 +56,7 @@ async function withBlocks(
     const text = due[index] === true ? ask(run, call, provider, own) : undefined;
     if (text === undefined) return [];
     Object.assign(cadences[index] as Cadence, { calls: 0, at: now });
-    run.publish({ type: "feedback.given", promptName, callId: call.id, provider: provider.name, text });
+    run.publish({ type: "feedback.given", promptName: run.promptName, callId: call.id, provider: provider.name, text });
     return [blockOf(provider.name, text)];
   });
   await endTransaction(own);
@@ -89,12 +69,12 @@ function isDue({ every }: FeedbackProvider, { calls, at }: Cadence, now: number)
 }
 
 /** Two of one name, reminders say, have a cadence each. */
-function placeAmong(providers: readonly FeedbackProvider[], index: number): number {
+export function placeAmong(providers: readonly FeedbackProvider[], index: number): number {
   return providers.slice(0, index).filter(({ name }) => name === providers[index]?.name).length;
 }
 
 /** Kept for the session, by prompt and provider. */
-function cadenceOf(run: Run, provider: string, place: number): Cadence {
+export function cadenceOf(run: Run, provider: string, place: number): Cadence {
   const known = cadences.get(run.core) ?? new Map<string, Cadence>();
   cadences.set(run.core, known);
   const key = JSON.stringify([run.promptName, provider, place]);
