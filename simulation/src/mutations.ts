@@ -151,7 +151,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "listeners receive events of calls that fail",
     file: runtime("tools/context.ts"),
-    find: "transaction.pendingEvents.push({ event: redacted, by: run, callId, before });",
+    find: "transaction.pendingEvents.push({ event: redacted, by: run, callId, before: run.core.nextSeq });",
     replace: "run.core.notify(redacted);",
   },
   {
