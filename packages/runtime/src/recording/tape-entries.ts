@@ -176,12 +176,13 @@ export class TapeEntries {
     if (this.fault !== undefined) throw this.fault;
   }
 
-  /** `ahead`: how many steps after those that were taken it is. */
+  /** What the steps of a record refer to cannot be had: the run cannot go on. @throws {TapeFault} */
   lost(why: unknown): void {
     if (this.opened.entries.length === 0) return;
     this.fail(new TapeFault("state", `The run "${this.runId}" cannot go on: ${messageOf(why)}`));
   }
 
+  /** `ahead`: how many steps after those that were taken it is. */
   diverge(difference: Difference, ahead = 0): never {
     const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
     return this.fail(divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }));
