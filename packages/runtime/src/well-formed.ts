@@ -11,7 +11,8 @@ function isWellFormedMessage(message: Message): boolean {
   const fields = message as unknown as Readonly<Record<string, unknown>>;
   for (const key in fields) {
     if (key === "role" || key === "toolCalls") continue;
-    if (key === "text" ? !message.text.isWellFormed() : !key.isWellFormed() || !isWellFormed(fields[key], 1)) return false;
+    if (key === "text" ? !message.text.isWellFormed() : !key.isWellFormed() || !isWellFormed(fields[key], 1))
+      return false;
   }
   if (message.role !== "assistant") return true;
   for (const call of message.toolCalls) if (!isWellFormedCall(call)) return false;

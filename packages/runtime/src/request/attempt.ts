@@ -158,7 +158,7 @@ function begun(
   const { request, queuedMs, turn } = work;
   const begin = (): ReturnType<typeof asData> =>
     run.tape === undefined ? ask(onDelta) : run.tape.answer(run, { attempt, request, queuedMs, onDelta, turn, ask });
-  // Of a model, only what it was given from outside can hold a budget that it would wait for.
+  // A model is not given the evaluation's own budget, so it cannot begin an evaluation that waits for it.
   const isAlone = turn === undefined && !granted.isShared;
   const answering = priced(run, isAlone ? begin() : runInRequest(granted, begin));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
@@ -180,7 +180,7 @@ function priced<T>({ prices }: Run, answering: Promise<T>): Promise<T> {
   return answering.then((answer) => loading.then(() => answer));
 }
 
-/** `askedAt` is undefined where nobody logs it. */
+/** `askedAt` is undefined where it is not logged. */
 function logEnd(run: Run, attempt: number, askedAt: number | undefined, outcome: Outcome): void {
   if (askedAt === undefined) return;
   const of = { turn: run.turn, attempt, durationMs: elapsedMs(run.world.clock, askedAt) };
