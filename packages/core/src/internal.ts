@@ -51,3 +51,4 @@ export { setAlarm } from "./limits/clock.ts";
 export { isDeadline } from "./limits/clock.ts";
 export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export { completedMessages } from "./provider/message.ts";
+export { finishReasonIn } from "./provider/model.ts";
