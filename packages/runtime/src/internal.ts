@@ -1,4 +1,5 @@
 // What the repository's own packages share of the kernel. It is not for users: names here change without notice.
+export { untilAborted } from "./abort.ts";
 export { internalsOf } from "./nested/adapter-internals.ts";
 export type { AdapterFacts } from "./nested/adapter-internals.ts";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
