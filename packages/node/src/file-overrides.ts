@@ -3,9 +3,10 @@
 import { DefinitionError, overrideOf, type OverridesStore, type PromptOverride } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { checkOverride, checkOverrideTexts, checkTag, type PromptDescriptor } from "@proviso/core/internal";
-import { lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { systemId, parseOverride } from "@proviso/runtime/internal";
+import { parseOverride } from "@proviso/runtime/internal";
+import { writeWhole } from "./write-whole.ts";
 
 const version = 1;
 const largestFile = { maxLength: 16 * 1024 * 1024 } as const;
@@ -92,14 +93,7 @@ async function write(root: string, file: string, { ns, key }: Named, override: P
   await refuseOthers(root, file);
   await mkdir(dirname(file), { recursive: true });
   await refuseOthers(root, file);
-  const temporary = `${file}.${systemId()}.tmp`;
-  try {
-    await writeFile(temporary, `${JSON.stringify({ version, ns, key, ...override }, null, 2)}\n`, { flag: "wx" });
-    await rename(temporary, file);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
+  await writeWhole(file, `${JSON.stringify({ version, ns, key, ...override }, null, 2)}\n`);
 }
 
 /** @throws {DefinitionError} where the way to the file leads through a link, or to something that is no file. */

@@ -57,20 +57,20 @@ const nothingSpent = { usage: noUsage, messages: [], toolResults: [] } as const;
 /** Whatever was thrown while a payload was made into a prompt. */
 export function localError(cause: unknown, promptName: string): EvaluationFailure {
   if (isEvaluationFailure(cause)) return cause;
-  return new PromptRenderError(messageOf(cause), { ...nothingSpent, phase: "render", promptName, cause });
+  return new PromptRenderError(whyThrown(cause), { ...nothingSpent, phase: "render", promptName, cause });
 }
 
 /** Whatever was thrown where the adapter was made: it would be thrown again. */
 export function unreachableModel(cause: unknown, promptName: string): EvaluationFailure {
   const details = { ...nothingSpent, phase: "request", promptName, reason: "not_found", cause } as const;
-  return new ProviderError(messageOf(cause), details);
+  return new ProviderError(whyThrown(cause), details);
 }
 
 /** Whatever an adapter rejects with; only one that is not of ours rejects with anything else than it should. */
 export function adapterError(cause: unknown, promptName: string): EvaluationFailure {
   if (isEvaluationFailure(cause)) return cause;
   const details = { ...nothingSpent, phase: "request", promptName, reason: "unknown", cause } as const;
-  return new ProviderError(messageOf(cause), details);
+  return new ProviderError(whyThrown(cause), details);
 }
 
 /** @throws {Error} for what an adapter of other making returns in place of a response. */
@@ -80,6 +80,6 @@ export function checkedResponse<Output>(response: PromptResponse<Output>): Promp
   throw new Error("The adapter returned no response.");
 }
 
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : `It threw ${describeValue(cause)}.`;
+function whyThrown(cause: unknown): string {
+  return cause instanceof Error ? messageOf(cause) : `It threw ${describeValue(cause)}.`;
 }

@@ -17,7 +17,6 @@ export {
   isNetworkError,
   isTimeoutError,
   networkFailure,
-  withAddress,
 } from "./request/network-error.ts";
 export { shownAddress } from "./request/shown-address.ts";
 export { differences } from "./resources/differences.ts";

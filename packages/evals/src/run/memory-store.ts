@@ -1,4 +1,5 @@
-import type { AttemptKey, AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
+import { keyOf } from "../attempt-key.ts";
+import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
 
 /** A record, and the scorers that scored it. */
 interface Kept {
@@ -62,9 +63,4 @@ export function currentScores(
   if (names.every(isCurrent)) return record;
   const scores = Object.entries(record.scores).filter(([name]) => isCurrent(name));
   return { ...record, scores: Object.fromEntries(scores) };
-}
-
-/** Names an attempt by one text. The length keeps two names apart that are one when they are joined. */
-export function keyOf({ rowId, variant, repetition }: AttemptKey): string {
-  return `${rowId.length} ${repetition} ${rowId}${variant}`;
 }

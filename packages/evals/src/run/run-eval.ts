@@ -17,7 +17,7 @@ import { rescored, scorersToRun } from "./rescoring.ts";
 import { isUnscored } from "./scoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
-import { keyOf } from "./memory-store.ts";
+import { keyOf } from "../attempt-key.ts";
 import { Lanes } from "./lanes.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
 import { checkRunOptions, callListener, type Progress, type RunOptions } from "./options.ts";

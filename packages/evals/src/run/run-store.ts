@@ -2,7 +2,8 @@
 import type { Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
 import type { AttemptKey, AttemptRecord, EvalReport, Fingerprint } from "../results.ts";
-import { keyOf, nothingKept } from "./memory-store.ts";
+import { keyOf } from "../attempt-key.ts";
+import { nothingKept } from "./memory-store.ts";
 import type { RunOptions } from "./options.ts";
 
 /** A store that was opened for a run: what is written is the run's, whatever else uses the store. */
