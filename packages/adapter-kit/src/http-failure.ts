@@ -51,7 +51,8 @@ export function modelFailureFrom(
 const withoutMessage = (status: number): string => `The provider answered with status ${status}.`;
 
 /** What servers say of an address that they do not know; a model that they do not know has an error of its own. */
-const unknownAddress = /^(invalid url|not found|404\b|page not found|cannot post|no route|unknown (url|path|endpoint|route))/i;
+const unknownAddress =
+  /^(invalid url|not found|404\b|page not found|cannot post|no route|unknown (url|path|endpoint|route))/i;
 
 /** Where a server does not know the address, the message has it: the base URL may lack its `/v1`. */
 export function withAddress(failure: ModelFailure, address: string | undefined): ModelFailure {

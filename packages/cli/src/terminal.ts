@@ -13,7 +13,7 @@ export function inOneLine(text: string): string {
   return printable(text).replaceAll(/[\n\t]/g, escaped);
 }
 
-/** By UTF-16 units, as JSON has them. */
+/** Returns a character as JSON escapes it: each UTF-16 unit by itself. */
 function escaped(character: string): string {
   return character.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -8,8 +8,8 @@
 const unseen = /[^\P{Cc}\n\t]|[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 
 /**
- * First what belongs to the letter or picture before it: the joiners of Persian and Hindi, and the parts of one emoji. Two
- * in a row belong to none, but for the joiner behind the selector of a picture.
+ * First what is part of a letter or picture: the joiners of Persian and Hindi, and the parts of one emoji. Two in a row are
+ * part of none, but for the joiner behind the selector of a picture.
  */
 const partOrUnseen = new RegExp(
   String.raw`((?<=[\p{L}\p{M}\p{N}\p{S}#*])(?<!\p{Variation_Selector})[\u200c\u200d\ufe0e\ufe0f]|(?<=\ufe0f)\u200d)|${unseen.source}`,

@@ -11,7 +11,11 @@ test.each([
   ["a tag", "a\u{e0041}\u{e007f}", "a<e0041><e007f>"],
   ["half of a character", "a\ud800b", "a<d800>b"],
   ["a line separator", "a\u2028b", "a<2028>b"],
-  ["selectors in a row, which can hold a text", "a\ufe0f\ufe0e\ufe0f\ufe00\u{e0100}", "a\ufe0f<fe0e><fe0f><fe00><e0100>"],
+  [
+    "selectors in a row, which can hold a text",
+    "a\ufe0f\ufe0e\ufe0f\ufe00\u{e0100}",
+    "a\ufe0f<fe0e><fe0f><fe00><e0100>",
+  ],
   ["a joiner that joins nothing", "\u200da \u200db\u200d\u200d", "<200d>a <200d>b\u200d<200d>"],
 ])("CLI-3 VIEW-4 %s is written out", (_, text, expected) => {
   expect(written(text)).toBe(expected);

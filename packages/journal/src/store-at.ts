@@ -1,4 +1,4 @@
-// Which journal is behind a path: one in a folder, or one in an SQLite file.
+// The journal behind a path: one in a folder, or one in an SQLite file.
 import { JournalError } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { statSync } from "node:fs";

@@ -85,7 +85,7 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
         checkTool(tool, await changes.look(definitions, await link.refresh()), link.server);
         return link;
       };
-      // It waits as long as the call lasts; the connection is others' too.
+      // Waits as long as the call lasts; the connection is others' too.
       const link = await untilAborted(context.signal, ready());
       return link.call(tool, input, context);
     },

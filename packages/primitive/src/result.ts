@@ -9,7 +9,7 @@ import {
   type PromptResponse,
   type Usage,
 } from "@proviso/core";
-import { describeValue, noUsage } from "@proviso/core/internal";
+import { describeValue, messageOf, noUsage } from "@proviso/core/internal";
 
 /** A run that came to its data. */
 export interface PrimitiveSuccess<Output> {

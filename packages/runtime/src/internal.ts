@@ -12,12 +12,7 @@ export { answerLimits } from "./output/extract.ts";
 export { parseOverride } from "./overrides.ts";
 export { pricesOf } from "./prices.ts";
 export type { Pricing } from "./prices.ts";
-export {
-  deepestMessage,
-  isNetworkError,
-  isTimeoutError,
-  networkFailure,
-} from "./request/network-error.ts";
+export { deepestMessage, isNetworkError, isTimeoutError, networkFailure } from "./request/network-error.ts";
 export { shownAddress } from "./request/shown-address.ts";
 export { differences } from "./resources/differences.ts";
 export type { ComparedTrees } from "./resources/differences.ts";
