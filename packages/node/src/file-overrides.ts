@@ -6,7 +6,7 @@ import { checkOverride, checkOverrideTexts, checkTag, type PromptDescriptor } fr
 import { lstat, mkdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseOverride } from "@proviso/runtime/internal";
-import { writeWhole } from "./write-whole.ts";
+import { createWhole, writeWhole } from "./write-whole.ts";
 
 const version = 1;
 const largestFile = { maxLength: 16 * 1024 * 1024 } as const;
@@ -25,15 +25,19 @@ export function fileOverrides(folder = ".proviso/overrides"): OverridesStore {
     async upsert(descriptor, given) {
       const override = parseOverride(given, "The override");
       checkOverride(override, descriptor);
-      await write(root, fileOf(root, descriptor, override.tag), descriptor, override);
+      const file = fileOf(root, descriptor, override.tag);
+      await makeFolder(root, file);
+      await writeWhole(file, textOf(descriptor, override));
     },
     async seed(template, tag) {
       const file = fileOf(root, template, tag);
       const known = await read(root, file, template, tag);
       if (known !== undefined) return known;
       const override = overrideOf(template, tag);
-      await write(root, file, template, override);
-      return override;
+      await makeFolder(root, file);
+      if (await createWhole(file, textOf(template, override))) return override;
+      // Another writer was first.
+      return (await read(root, file, template, tag)) ?? override;
     },
   };
   return store;
@@ -89,11 +93,15 @@ function decoded(bytes: Uint8Array): string | undefined {
   }
 }
 
-async function write(root: string, file: string, { ns, key }: Named, override: PromptOverride): Promise<void> {
+/** Makes the folder of a file, where no link leads out of the root. */
+async function makeFolder(root: string, file: string): Promise<void> {
   await refuseOthers(root, file);
   await mkdir(dirname(file), { recursive: true });
   await refuseOthers(root, file);
-  await writeWhole(file, `${JSON.stringify({ version, ns, key, ...override }, null, 2)}\n`);
+}
+
+function textOf({ ns, key }: Named, override: PromptOverride): string {
+  return `${JSON.stringify({ version, ns, key, ...override }, null, 2)}\n`;
 }
 
 /** @throws {DefinitionError} where the way to the file leads through a link, or to something that is no file. */
