@@ -2,7 +2,7 @@ import { DefinitionError, JournalError, RunError } from "@proviso/core";
 import { runsPath } from "./config.ts";
 import { installed } from "./optional-packages.ts";
 import { promptAt } from "./prompts.ts";
-import type { RunsRequest } from "./runs-arguments.ts";
+import { noRun, type RunsRequest } from "./runs-arguments.ts";
 import { document, inOneLine } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
@@ -65,7 +65,7 @@ function refused(error: RunError, id: string, isJson: boolean, world: World): 1 
 /** @throws {UsageError} for a journal that cannot be read at all. */
 function withoutRun({ reason, message }: JournalError, id: string, isJson: boolean, world: World): 1 {
   if (reason !== "not_found") throw new UsageError(message);
-  return failed({ code: "not_found", message: `There is no run ${id}.` }, isJson, world);
+  return failed(noRun(id), isJson, world);
 }
 
 function failed(error: { readonly code: string; readonly message: string }, isJson: boolean, world: World): 1 {
