@@ -47,7 +47,7 @@ export function modelFailureFrom(
   return final ? { ...refusal, retry: false } : refusal;
 }
 
-/** What is said of an answer that has no message. */
+/** The message of an answer that has none. */
 const withoutMessage = (status: number): string => `The provider answered with status ${status}.`;
 
 /** What servers say of an address that they do not know; a model that they do not know has an error of its own. */
