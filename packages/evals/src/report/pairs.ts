@@ -1,7 +1,6 @@
 // The difference that pairs of answers make: 1 where the variant's is better, -1 where the baseline's is, else 0.
 import type { AnyDefinition } from "../define/define-eval.ts";
 import type { AttemptRecord, Difference, PairReport } from "../results.ts";
-import { keyOf } from "../run/memory-store.ts";
 import type { AskedPair } from "../run/pairs.ts";
 import { outsideReasons } from "../scores/outside.ts";
 import type { Level } from "../statistics/estimate.ts";
@@ -20,7 +19,7 @@ function pairKey(
   variant: string,
   { rowId, repetition }: Pick<AskedPair, "rowId" | "repetition">,
 ): string {
-  return keyOf({ rowId, variant: JSON.stringify([scorer, variant]), repetition });
+  return JSON.stringify([rowId, repetition, scorer, variant]);
 }
 
 interface Compared {
