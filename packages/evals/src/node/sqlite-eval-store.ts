@@ -1,5 +1,5 @@
 // 1. A file that is not known to be ours is read, never written.
-// 2. What is written in one turn of the loop is one transaction, and is in the file when the promises resolve.
+// 2. What is written within a millisecond is one transaction, and is in the file when the promises resolve.
 // 3. No statement waits for another connection's lock: it is tried again later, and the process goes on meanwhile.
 import { DefinitionError, systemClock, type Usage } from "@proviso/core";
 import { sqliteError, whenFree } from "@proviso/node/internal";
@@ -10,6 +10,9 @@ import { openEvalFile, type Change, type EvalFile } from "./sqlite-eval-file.ts"
 
 /** Milliseconds that another process's write is waited for. */
 const busyTimeoutMs = 10_000;
+
+/** Milliseconds that a change waits for others. A sleep of none is over in the same turn of the loop, before the next one. */
+const commitAfterMs = 1;
 
 interface Waiting {
   readonly change: Change;
@@ -112,8 +115,8 @@ class SqliteEvalStore implements EvalStore, Disposable {
   /** Writes what waits, turn by turn. Never rejects: each change has its own promise. */
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Attempts that begin or end in one turn of the loop share a commit.
-      await systemClock.sleep(0);
+      // A commit costs more than an attempt, so those that begin or end at about the same time share one.
+      await systemClock.sleep(commitAfterMs);
       const waiting = this.#take();
       try {
         await this.#try("Writing", () => this.#flush(waiting));
