@@ -16,6 +16,8 @@ import { budgetFailure, type Failure } from "./failures.ts";
 /** What a request holds of all budgets. */
 export interface Granted {
   settle(actual: Usage): void;
+  /** Whether code outside the evaluation has given one of the budgets as a tracker, and may spend from it as well. */
+  readonly isShared: boolean;
   /** Whether another request that waits for the tracker waits for this reservation. */
   holds(tracker: BudgetTracker): boolean;
   /** Shrinks the reservation to what was spent so far, an estimate: an agent waits for a tool call. */
@@ -62,7 +64,8 @@ const noBudgets: Budgets = Object.freeze({
 export function openBudgets(given: Budget | BudgetTracker | undefined, around?: Budget | BudgetTracker): Budgets {
   const own = trackerOf(given);
   const trackers = inOrder(own, trackerOf(around));
-  return trackers.length === 0 ? noBudgets : new OpenBudgets(trackers, own);
+  const isShared = around !== undefined || own === given;
+  return trackers.length === 0 ? noBudgets : new OpenBudgets(trackers, own, isShared);
 }
 
 /** A class: most evaluations have a budget, and a closure for each of these would cost more. */
@@ -71,9 +74,11 @@ class OpenBudgets implements Budgets {
   readonly tracker: BudgetTracker | undefined;
   readonly #inDollars: BudgetTracker | undefined;
   readonly #budgets: readonly SharedBudget[];
+  readonly #isShared: boolean;
 
-  constructor(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined) {
+  constructor(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined, isShared: boolean) {
     this.#budgets = trackers.map(sharedBudget);
+    this.#isShared = isShared;
     this.#inDollars = trackers.find(({ budget }) => budget.maxCostUsd !== undefined);
     this.deadline = own?.budget.deadline;
     this.tracker = trackers.length > 1 ? joined(trackers, own) : trackers[0];
@@ -116,7 +121,7 @@ class OpenBudgets implements Budgets {
   }
 
   #granted(held: Holding): Grant {
-    return "stop" in held ? held : new GrantedByAll(this.#budgets, held);
+    return "stop" in held ? held : new GrantedByAll(this.#budgets, held, this.#isShared);
   }
 }
 
@@ -175,6 +180,7 @@ function settleAll(held: readonly Placed[], usage: Usage): void {
 /** Where there is no budget. */
 const nothingWanted: Granted = {
   room: undefined,
+  isShared: false,
   settle: () => {},
   holds: () => false,
   pause: () => {},
@@ -184,6 +190,7 @@ const nothingWanted: Granted = {
 /** A reservation in each of the budgets. */
 class GrantedByAll implements Granted {
   readonly room: Room | undefined;
+  readonly isShared: boolean;
   readonly #budgets: readonly SharedBudget[];
   readonly #first: readonly Placed[];
   /** Held since it went on; undefined: it never did. */
@@ -191,7 +198,8 @@ class GrantedByAll implements Granted {
   #open: readonly Placed[];
   #isSettled = false;
 
-  constructor(budgets: readonly SharedBudget[], first: readonly Placed[]) {
+  constructor(budgets: readonly SharedBudget[], first: readonly Placed[], isShared: boolean) {
+    this.isShared = isShared;
     this.#budgets = budgets;
     this.#first = first;
     this.#open = first;
