@@ -51,10 +51,13 @@ export function rowValues(view: View, variant: string, pick: Pick): RowValues {
   const values: RowValue[] = [];
   const unscored = new Set<string>();
   const attempts = attemptsByRow(view, variant);
-  for (const [place, { id, hash, group }] of view.rows.entries()) {
+  const { rows } = view;
+  for (let place = 0; place < rows.length; place++) {
     const value = meanOf(attempts[place], pick);
+    if (value === undefined) continue;
+    const { id, hash, group } = rows[place] as NamedRow<object>;
     if (value === "unscored") unscored.add(id);
-    else if (value !== undefined) values.push({ id, value, hash, cluster: group });
+    else values.push({ id, value, hash, cluster: group });
   }
   return { values, unscored };
 }
@@ -62,6 +65,8 @@ export function rowValues(view: View, variant: string, pick: Pick): RowValues {
 /** undefined: an attempt is missing, or has no such number. */
 function meanOf(attempts: readonly AttemptRecord[] | undefined, pick: Pick): ReturnType<Pick> {
   if (attempts === undefined || attempts.length === 0) return undefined;
+  const [only] = attempts;
+  if (attempts.length === 1 && only !== undefined) return pick(only);
   let sum = 0;
   let isKnown = true;
   for (const attempt of attempts) {

@@ -1,4 +1,4 @@
-import type { ModelFailure, Pace, PaceOutcome, PaceTurn, Pacing } from "@proviso/core";
+import type { ModelFailure, Pace, PaceOutcome, PaceRequest, PaceTurn, Pacing } from "@proviso/core";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Answered, Outcome, Work } from "./attempt.ts";
@@ -26,26 +26,46 @@ export function paceOf(
 /** A request that its pace did not let go. */
 export type Unsent = Extract<ModelFailure, { failure: "throttle" }> & { readonly isUnsent: true };
 
+/** A pace that can say at once that nothing has to wait: a request then makes no promise for its turn. */
+export interface ReadyPace extends Pace {
+  /** Begins the request where it need not wait; undefined: it has to `enter`. */
+  enterAtOnce(request: PaceRequest): PaceTurn | undefined;
+}
+
+interface Paced {
+  readonly run: Run;
+  readonly pace: Pace;
+  readonly work: Work;
+  readonly queued: (ms: number) => void;
+}
+
 /**
  * Sends a request when it is its turn. It waits before anything of a budget is reserved, and not past the evaluation's
  * limits; `queued` gets the milliseconds.
  */
-export async function pacedRequest(
-  {
-    run,
-    pace,
-    work,
-    queued,
-  }: {
-    readonly run: Run;
-    readonly pace: Pace;
-    readonly work: Work;
-    readonly queued: (ms: number) => void;
-  },
+export function pacedRequest(
+  { run, pace, work, queued }: Paced,
+  send: () => Promise<Outcome> | Failure,
+): Promise<Outcome | Unsent> | Failure {
+  const stop = run.limits.checkRequest();
+  if (stop !== undefined) return stop;
+  const turn = "enterAtOnce" in pace ? (pace as ReadyPace).enterAtOnce(askedOf(work)) : undefined;
+  return turn === undefined ? inTurn({ run, pace, work, queued }, send) : sent(turn, queued, send);
+}
+
+async function inTurn(
+  { run, pace, work, queued }: Paced,
   send: () => Promise<Outcome> | Failure,
 ): Promise<Outcome | Unsent> {
   const turn = await turnOf(run, pace, work);
-  if (!("end" in turn)) return turn;
+  return "end" in turn ? sent(turn, queued, send) : turn;
+}
+
+async function sent(
+  turn: PaceTurn,
+  queued: (ms: number) => void,
+  send: () => Promise<Outcome> | Failure,
+): Promise<Outcome> {
   queued(turn.queuedMs);
   let outcome: Outcome | undefined;
   try {
@@ -60,9 +80,7 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
   const { signal, deadline } = run.limits;
-  const outputTokens = work.limit?.() ?? 0;
-  const asked = { inputTokens: work.inputTokens(), outputTokens };
-  const entering = pace.enter(asked, { signal, expiresAt: deadline?.expiresAt.getTime() });
+  const entering = pace.enter(askedOf(work), { signal, expiresAt: deadline?.expiresAt.getTime() });
   const entry = await run.limits.race(entering, "request");
   if (isFailure(entry)) {
     // The signal gave its place up; a turn that comes nevertheless is not used.
@@ -77,6 +95,11 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
   const why = reason === "full" ? "too many requests wait for their turn" : "the deadline is earlier";
   const message = `By its pace it could be sent in ${retryAfterMs} ms, and ${why}.`;
   return { failure: "throttle", kind: "rate_limit", retry: false, retryAfterMs, message, isUnsent: true };
+}
+
+/** An estimate of what the request costs. */
+function askedOf(work: Work): PaceRequest {
+  return { inputTokens: work.inputTokens(), outputTokens: work.limit?.() ?? 0 };
 }
 
 /** What a pace learns from the end of a request; undefined: nothing. */
