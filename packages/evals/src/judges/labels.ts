@@ -1,5 +1,6 @@
 import { DefinitionError } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
+import { hiddenField } from "@proviso/runtime/internal";
 import type { NamedRow } from "../data/rows.ts";
 import type { AttemptRecord, EvalReport } from "../results.ts";
 
@@ -17,8 +18,8 @@ export interface Label {
   readonly drawn?: { readonly seed: number; readonly place: number } | undefined;
 }
 
-/** The rows of reports that were made in this process. */
-const rowsOfReports = new WeakMap<EvalReport, readonly NamedRow<unknown>[]>();
+/** The rows of reports that were made in this process. A WeakMap would keep them until a full collection. */
+const rowsOfReports = hiddenField<readonly NamedRow<unknown>[]>();
 
 /** Keeps the rows of a report for `toLabel`, which shows them to people: the report itself has their ids alone. */
 export function keepRows(report: EvalReport, rows: readonly NamedRow<unknown>[]): void {
@@ -50,7 +51,7 @@ export function toLabel(
   if (!Number.isSafeInteger(count) || count < 1) {
     throw new DefinitionError(`The count of labels has to be a whole number from 1, not ${count}.`);
   }
-  const rows = new Map(rowsOfReports.get(report)?.map(({ id, row }) => [id, row]));
+  const rows = new Map(rowsOfReports.of(report)?.map(({ id, row }) => [id, row]));
   const answers = new Map<string, { readonly rowId: string; readonly output: string; readonly answer: unknown }>();
   for (const record of report.attempts) {
     if (record.status !== "answered") continue;

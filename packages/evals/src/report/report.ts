@@ -23,7 +23,7 @@ import { scoreReport } from "./judged.ts";
 import { differenceOf, estimateOf } from "./numbers.ts";
 import { pairDifferences, pairReports, type PairsByKey } from "./pairs.ts";
 import { savedAsBaseline, type savedBaseline } from "./saved.ts";
-import { rowValues, type Pick as PickNumber, type View } from "./view.ts";
+import { rowValues, View, type Pick as PickNumber } from "./view.ts";
 
 /** What a report is made of. */
 export interface Reported {
@@ -76,7 +76,7 @@ export function reportOf(of: Reported): EvalReport {
   const settled = ended?.why === "settled" ? looks?.settled() : undefined;
   const isCut = ended !== undefined && ended.why !== "settled";
   const repetitions = definition.repetitions ?? 1;
-  const view: View = { rows: settled === undefined ? rows : rows.slice(0, settled.rows), records };
+  const view = new View(settled === undefined ? rows : rows.slice(0, settled.rows), records);
   const baseline = baselineOf(of);
   const confidence = of.options.confidence ?? 0.95;
   const decisions = decisionsOf(definition, variants, baseline);

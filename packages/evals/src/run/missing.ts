@@ -24,7 +24,7 @@ export function missingAttempts(
   for (const each of planned) {
     const record = kept.size === 0 ? undefined : kept.get(each);
     if (record === undefined || !isOf(record, each) || (again && isOutside(record))) {
-      missing.push({ planned: each, kept: undefined, scorers: [] });
+      missing.push({ planned: each, kept: undefined, scorers: none });
       continue;
     }
     const scorers = scorersToRun(definition, each.row.row, record, again);
@@ -33,6 +33,8 @@ export function missingAttempts(
   }
   return missing;
 }
+
+const none: readonly never[] = [];
 
 /** Whether a kept attempt is about what is planned now. */
 function isOf({ rowHash, subjectHash }: AttemptRecord, planned: PlannedAttempt): boolean {

@@ -90,7 +90,7 @@ class EvalRun {
   }
 
   async report(): Promise<EvalReport> {
-    const { options, definition, fingerprint, rows, variants } = this.#parts;
+    const { options, definition, fingerprint, rows } = this.#parts;
     const { newId = systemId } = options;
     const tally = this.#tally;
     const runId = newId();
@@ -99,15 +99,8 @@ class EvalRun {
     tally.lost = store.lost;
     tally.spent.add(store.lost);
     this.#expected.begin(store.lost);
-    const planned = await plannedAttempts(definition, rows, variants, fingerprint);
-    const again = options.resume === "retry-failed";
-    const missing = missingAttempts(definition, planned, { kept: store.kept, again }, ({ place }, record) => {
-      tally.count(place, record);
-      tally.reused += 1;
-    });
-    this.#look();
     const making = { world: this.#world(newId), store };
-    await this.#sideBySide(missing, (each, side) => this.#next(each, making, side));
+    await this.#makeAll(making);
     await this.#comparePairs(making);
     const { reused, lost } = tally;
     const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: tally.spent.usage, lost };
@@ -117,6 +110,19 @@ class EvalRun {
     // The report is there, whether it can be kept or not.
     await store.end(report).catch(() => {});
     return report;
+  }
+
+  /** Makes what is not kept. */
+  async #makeAll(making: Making): Promise<void> {
+    const { options, definition, fingerprint, rows, variants } = this.#parts;
+    const planned = await plannedAttempts(definition, rows, variants, fingerprint);
+    const of = { kept: making.store.kept, again: options.resume === "retry-failed" };
+    const missing = missingAttempts(definition, planned, of, ({ place }, record) => {
+      this.#tally.count(place, record);
+      this.#tally.reused += 1;
+    });
+    this.#look();
+    await this.#sideBySide(missing, (each, side) => this.#next(each, making, side));
   }
 
   #world(newId: () => string): AttemptWorld {
