@@ -28,7 +28,10 @@ export class Begun {
 
   /** What will have begun after these changes. */
   after(
-    changes: readonly ({ readonly begins: AttemptKey; readonly worstCase: Usage } | { readonly record: AttemptRecord })[],
+    changes: readonly (
+      | { readonly begins: AttemptKey; readonly worstCase: Usage }
+      | { readonly record: AttemptRecord }
+    )[],
   ): Begun {
     const attempts = [...this.#attempts];
     for (const change of changes) {

@@ -122,16 +122,12 @@ function prepare(database: DatabaseSync, file: string): void {
 }
 
 function evalFile(database: DatabaseSync): EvalFile {
-  const addRun = database.prepare("INSERT INTO eval_runs (name, run_id, scorers, owner) VALUES (?, ?, ?, ?)");
-  const others = database.prepare(
-    "SELECT DISTINCT r.id, r.owner FROM eval_runs r JOIN eval_begun b ON b.run = r.id WHERE r.name = ?",
-  );
-  const begunOf = database.prepare("SELECT worst_case FROM eval_begun WHERE run = ?");
   const forgetRun = database.prepare("DELETE FROM eval_begun WHERE run = ?");
   const setBegun = database.prepare("INSERT OR REPLACE INTO eval_begun VALUES (?, '', '', 0, ?)");
   // A file of an earlier release has an index that refuses a second record of a key in a run.
   const addAttempt = database.prepare(
-    "INSERT OR IGNORE INTO eval_attempts (run, name, row_id, variant, repetition, record) VALUES (?, ?, ?, ?, ?, ?)",
+    `INSERT INTO eval_attempts (run, name, row_id, variant, repetition, record)
+       VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   );
   const results = resultsOf(database);
   const runs = new Map<number, WrittenRun>();
@@ -141,25 +137,18 @@ function evalFile(database: DatabaseSync): EvalFile {
     if (written !== undefined) written.begun = new Begun();
   };
   return {
-    begin: ({ name, runId, fingerprint }, at) =>
+    begin: (given, at) =>
       inTransaction(database, () => {
-        const lost: Usage[] = [];
-        for (const { id, owner } of others.all(name)) {
-          if (lifeOf(parsed<Owner>(owner)) !== "dead") continue;
-          lost.push(...begunOf.all(id as number).map(({ worst_case: worst }) => parsed<Usage>(worst)));
-          forgetRun.run(id as number);
-        }
-        const scorers = JSON.stringify(Object.entries(fingerprint.scorers));
-        const { lastInsertRowid } = addRun.run(name, runId, scorers, JSON.stringify(thisProcess()));
-        const run = Number(lastInsertRowid);
+        const lost = lostIn(database, given.name);
+        const run = addRun(database, given);
         results.begin(run, at);
-        runs.set(run, { name, begun: new Begun(), made: new ByKey() });
+        runs.set(run, { name: given.name, begun: new Begun(), made: new ByKey() });
         return { run, lost };
       }),
     end(run, result) {
       inTransaction(database, () => {
         results.end(run, result);
-        // Its report says what it spent on what it cut short.
+        // The report says what was spent on what the run cut short.
         forget(run);
       });
     },
@@ -194,6 +183,29 @@ function resultsOf(database: DatabaseSync): Pick<EvalFile, "end"> & { begin(run:
     begin: (run, at) => void add.run(run, at),
     end: (run, result) => void set.run(JSON.stringify(result), run),
   };
+}
+
+/** What runs of processes that ended had begun and not finished; it is forgotten. */
+function lostIn(database: DatabaseSync, name: string): readonly Usage[] {
+  const others = database.prepare(
+    "SELECT DISTINCT r.id, r.owner FROM eval_runs r JOIN eval_begun b ON b.run = r.id WHERE r.name = ?",
+  );
+  const begunOf = database.prepare("SELECT worst_case FROM eval_begun WHERE run = ?");
+  const forget = database.prepare("DELETE FROM eval_begun WHERE run = ?");
+  const lost: Usage[] = [];
+  for (const { id, owner } of others.all(name)) {
+    if (lifeOf(parsed<Owner>(owner)) !== "dead") continue;
+    lost.push(...begunOf.all(id as number).map(({ worst_case: worst }) => parsed<Usage>(worst)));
+    forget.run(id as number);
+  }
+  return lost;
+}
+
+/** Returns the number of the new run. */
+function addRun(database: DatabaseSync, { name, runId, fingerprint }: Parameters<EvalFile["begin"]>[0]): number {
+  const add = database.prepare("INSERT INTO eval_runs (name, run_id, scorers, owner) VALUES (?, ?, ?, ?)");
+  const scorers = JSON.stringify(Object.entries(fingerprint.scorers));
+  return Number(add.run(name, runId, scorers, JSON.stringify(thisProcess())).lastInsertRowid);
 }
 
 /** A run that this process writes. */

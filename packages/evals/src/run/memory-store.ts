@@ -2,7 +2,7 @@ import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
 import { ByKey } from "./by-key.ts";
 import { KeptAttempts } from "./kept-attempts.ts";
 
-/** What is kept in memory is kept at once: nobody has to wait for it. */
+/** What is kept in memory is kept at once: nothing has to wait for it. */
 export const atOnce: Promise<void> = Promise.resolve();
 
 /** A record, and the scorers that scored it. */

@@ -46,7 +46,7 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   return withWorkers(options.workers, () => run.report());
 }
 
-/** One of those that work side by side. */
+/** What one worker of several that work side by side has. */
 interface Side {
   /** Settles when the store has what was made last, and never rejects. undefined: it has it. */
   keeping: Promise<void> | undefined;
@@ -136,10 +136,7 @@ class EvalRun {
   }
 
   /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
-  async #sideBySide<Item>(
-    items: readonly Item[],
-    work: (item: Item, side: Side) => Promise<boolean>,
-  ): Promise<void> {
+  async #sideBySide<Item>(items: readonly Item[], work: (item: Item, side: Side) => Promise<boolean>): Promise<void> {
     const { options } = this.#parts;
     const queue = items.values();
     const worker = async (): Promise<void> => {

@@ -21,7 +21,7 @@ interface Counted {
   readonly total: number;
 }
 
-/** The counts of a run, which its listener is told. */
+/** The counts of a run, which its listener receives. */
 export class Tally {
   readonly #of: Counted;
   readonly startedAt: number;
@@ -46,7 +46,7 @@ export class Tally {
     looks?.add(record);
   }
 
-  /** Tells the listener. */
+  /** Calls the listener. */
   readonly progress = (): void => {
     const { onProgress, clock, records, total, lanes } = this.#of;
     if (onProgress === undefined) return;
