@@ -32,40 +32,28 @@ export interface ReadyPace extends Pace {
   enterAtOnce(request: PaceRequest): PaceTurn | undefined;
 }
 
-interface Paced {
-  readonly run: Run;
-  readonly pace: Pace;
-  readonly work: Work;
-  readonly queued: (ms: number) => void;
-}
-
 /**
  * Sends a request when it is its turn. It waits before anything of a budget is reserved, and not past the evaluation's
  * limits; `queued` gets the milliseconds.
  */
-export function pacedRequest(
-  { run, pace, work, queued }: Paced,
-  send: () => Promise<Outcome> | Failure,
-): Promise<Outcome | Unsent> | Failure {
-  const stop = run.limits.checkRequest();
-  if (stop !== undefined) return stop;
-  const turn = "enterAtOnce" in pace ? (pace as ReadyPace).enterAtOnce(askedOf(work)) : undefined;
-  return turn === undefined ? inTurn({ run, pace, work, queued }, send) : sent(turn, queued, send);
-}
-
-async function inTurn(
-  { run, pace, work, queued }: Paced,
+export async function pacedRequest(
+  {
+    run,
+    pace,
+    work,
+    queued,
+  }: {
+    readonly run: Run;
+    readonly pace: Pace;
+    readonly work: Work;
+    readonly queued: (ms: number) => void;
+  },
   send: () => Promise<Outcome> | Failure,
 ): Promise<Outcome | Unsent> {
-  const turn = await turnOf(run, pace, work);
-  return "end" in turn ? sent(turn, queued, send) : turn;
-}
-
-async function sent(
-  turn: PaceTurn,
-  queued: (ms: number) => void,
-  send: () => Promise<Outcome> | Failure,
-): Promise<Outcome> {
+  const atOnce =
+    "enterAtOnce" in pace ? (run.limits.checkRequest() ?? (pace as ReadyPace).enterAtOnce(askedOf(work))) : undefined;
+  const turn = atOnce ?? (await turnOf(run, pace, work));
+  if (!("end" in turn)) return turn;
   queued(turn.queuedMs);
   let outcome: Outcome | undefined;
   try {

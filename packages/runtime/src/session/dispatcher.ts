@@ -35,10 +35,8 @@ export class Dispatcher {
   #registry: Registry | undefined;
   /** The listeners of an event, by the last of its keys. */
   readonly #receivers = new Map<string, readonly Subscription[]>();
-  /** How many listeners receive some events alone. */
-  #choosy = 0;
-  /** The listeners where each of them receives every event; undefined: not known since the last change. */
-  #ofAll: readonly Subscription[] | undefined;
+  /** The listeners, where each of them receives every event; false: one does not; undefined: not known since the last change. */
+  #ofAll: readonly Subscription[] | false | undefined;
   /** How many listeners were ever added. */
   added = 0;
   #current: Delivery | undefined;
@@ -51,12 +49,10 @@ export class Dispatcher {
     const subscription: Subscription = Object.assign(call, { order: this.added++ });
     const registry: Registry = (this.#registry ??= new EventEmitter());
     registry.on(key, subscription);
-    this.#changed(key, 1);
-    let isOn = true;
+    this.#forget();
     return () => {
       registry.off(key, subscription);
-      if (isOn) this.#changed(key, -1);
-      isOn = false;
+      this.#forget();
     };
   }
 
@@ -98,14 +94,14 @@ export class Dispatcher {
     throw this.#tooDeep;
   }
 
-  #changed(key: string, by: 1 | -1): void {
-    if (key !== "*") this.#choosy += by;
+  #forget(): void {
     this.#ofAll = undefined;
     this.#receivers.clear();
   }
 
   #listenersOf(event: Event, registry: Registry): readonly Subscription[] {
-    if (this.#choosy === 0) return (this.#ofAll ??= registry.listeners("*") as Subscription[]);
+    this.#ofAll ??= registry.eventNames().every((name) => name === "*") && (registry.listeners("*") as Subscription[]);
+    if (this.#ofAll !== false) return this.#ofAll;
     const keys = eventKeys(event);
     // Tools without listeners share one list: their names may be a model's invention.
     const last = keys.findLast((key) => registry.listenerCount(key) > 0) ?? "";
