@@ -72,10 +72,7 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
   const entry = await run.limits.race(entering, "request");
   if (isFailure(entry)) {
     // The signal gave its place up; a turn that comes nevertheless is not used.
-    entering.then(
-      (late) => late.ok && late.turn.giveBack(),
-      () => {},
-    );
+    void giveBackLate(entering);
     return entry;
   }
   if (entry.ok) return entry.turn;
@@ -84,6 +81,13 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
   const message = `By its pace it could be sent in ${retryAfterMs} ms, and ${why}.`;
   return { failure: "throttle", kind: "rate_limit", retry: false, retryAfterMs, message, isUnsent: true };
 }
+
+/** Never rejects: no evaluation waits for it any more. */
+async function giveBackLate(entering: ReturnType<Pace["enter"]>): Promise<void> {
+  try {
+    const late = await entering;
+    if (late.ok) late.turn.giveBack();
+  } catch {}
 
 /** An estimate of what the request costs. */
 function askedOf(work: Work): PaceRequest {
