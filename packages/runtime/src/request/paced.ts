@@ -88,6 +88,7 @@ async function giveBackLate(entering: ReturnType<Pace["enter"]>): Promise<void> 
     const late = await entering;
     if (late.ok) late.turn.giveBack();
   } catch {}
+}
 
 /** An estimate of what the request costs. */
 function askedOf(work: Work): PaceRequest {
