@@ -50,9 +50,12 @@ export async function testBundles(): Promise<string> {
 function register(bundled: Readonly<Record<string, string>>): string {
   return `import { registerHooks } from "node:module";
 const bundled = ${JSON.stringify(bundled, undefined, 2)};
+const sources = Object.fromEntries(Object.entries(bundled).map(([source, bundle]) => [bundle, source]));
 registerHooks({
   resolve(name, context, next) {
-    const found = next(name, context);
+    // What a package looks for by import.meta.resolve stands beside its sources.
+    const parentURL = (/^[@a-z][^:]*$/.test(name) && sources[context.parentURL]) || context.parentURL;
+    const found = next(name, { ...context, parentURL });
     const url = bundled[found.url];
     return url === undefined ? found : { ...found, url, format: "module" };
   },
