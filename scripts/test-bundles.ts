@@ -79,11 +79,11 @@ export async function bundledPackages(packages: readonly Package[]): Promise<Rep
     ["package.json", ...globSync("src/**/*.ts", { cwd: folder }).toSorted()].map((path) => join(folder, path)),
   );
   const key = sources.map((path) => `${path}\n${readFileSync(path, "utf8")}`).join("\n");
-  const own = packages.flatMap(({ folder, manifest }) =>
-    Object.values(manifest.exports).flatMap((entry) =>
-      typeof entry === "string" ? [] : [{ folder, name: join(folder, entry["@proviso/source"]) }],
-    ),
-  );
+  const own = packages.flatMap(({ folder, manifest: { exports, bin = {} } }) => {
+    const entries = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? [] : [entry["@proviso/source"]]));
+    const commands = Object.values(bin).map((path) => path.replace(/^\.\/dist\/(.+)\.js$/, "./src/$1.ts"));
+    return [...entries, ...commands].map((path) => ({ folder, name: join(folder, path) }));
+  });
   const shared = namesIn(inBase).filter(({ folder }) => packages.some((one) => one.folder === folder));
   return bundledOnce(key, [...own, ...shared], {
     resolve: { conditionNames: ["@proviso/source", "node", "import"] },
