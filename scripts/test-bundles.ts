@@ -19,11 +19,12 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { isAbsolute, join } from "node:path";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { rolldown, type InputOptions, type Plugin } from "rolldown";
 import { lowestNode, packagesIn, root, type Package } from "./packages.ts";
 
+const cache = join(root, "node_modules/.cache/proviso-tests");
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Dependencies of many files, and a folder from which Node finds each. */
 const dependencies = {
@@ -40,22 +41,23 @@ const dependencies = {
 /** The URL of the module that a program imports first (`--import`), so that all that it imports comes from bundles. */
 export async function testBundles(): Promise<string> {
   const all = await Promise.all([bundledPackages(packagesIn(root)), bundledDependencies()]);
-  const text = register(Object.fromEntries(all.flat()));
-  const folder = await made(join(root, "node_modules/.cache/proviso-tests"), text, (made) =>
-    writeFileSync(join(made, "register.mjs"), text),
+  const text = register(
+    Object.fromEntries(all.flatMap(({ bundles }) => bundles)),
+    Object.assign({}, ...all.map(({ importers }) => importers)),
   );
+  const folder = await made(text, (made) => writeFileSync(join(made, "register.mjs"), text));
   return pathToFileURL(join(folder, "register.mjs")).href;
 }
 
-function register(bundled: Readonly<Record<string, string>>): string {
+function register(bundled: Readonly<Record<string, string>>, importers: Bundled["importers"]): string {
   return `import { registerHooks } from "node:module";
 const bundled = ${JSON.stringify(bundled, undefined, 2)};
-const sources = Object.fromEntries(Object.entries(bundled).map(([source, bundle]) => [bundle, source]));
+const importers = ${JSON.stringify(importers, undefined, 2)};
+const folder = ${JSON.stringify(urlOf(cache))};
 registerHooks({
   resolve(name, context, next) {
-    // What a package looks for by import.meta.resolve stands beside its sources.
-    const parentURL = (/^[@a-z][^:]*$/.test(name) && sources[context.parentURL]) || context.parentURL;
-    const found = next(name, { ...context, parentURL });
+    const importer = context.parentURL?.startsWith(folder) ? importers[name] : undefined;
+    const found = next(name, importer === undefined ? context : { ...context, parentURL: importer });
     const url = bundled[found.url];
     return url === undefined ? found : { ...found, url, format: "module" };
   },
@@ -63,10 +65,15 @@ registerHooks({
 `;
 }
 
-type Replacements = readonly (readonly [source: string, bundle: string])[];
+export interface Bundled {
+  readonly bundles: readonly (readonly [source: string, bundle: string])[];
+  /** A source that imports what is in no bundle, by the name that it has there: Node looks for it from that source. */
+  readonly importers: Readonly<Record<string, string>>;
+}
 
 /** Nearly every program loads these two packages and what they import: that is one file. */
-const base = /\/packages\/(?:core|runtime)\/src\/|\/node_modules\/(?:eventemitter3|immer|sorted-btree|@noble\/hashes)\//;
+const base =
+  /\/packages\/(?:core|runtime)\/src\/|\/node_modules\/(?:eventemitter3|immer|sorted-btree|@noble\/hashes)\//;
 /** Programs of tests import some of it themselves. */
 const inBase = {
   "packages/core": ["@noble/hashes/sha2.js", "@noble/hashes/utils.js"],
@@ -74,18 +81,21 @@ const inBase = {
 };
 
 /** The sources of all entries of these packages, and the bundle of each. */
-export async function bundledPackages(packages: readonly Package[]): Promise<Replacements> {
+export async function bundledPackages(packages: readonly Package[]): Promise<Bundled> {
   const sources = packages.flatMap(({ folder }) =>
     ["package.json", ...globSync("src/**/*.ts", { cwd: folder }).toSorted()].map((path) => join(folder, path)),
   );
   const key = sources.map((path) => `${path}\n${readFileSync(path, "utf8")}`).join("\n");
   const own = packages.flatMap(({ folder, manifest: { exports, bin = {} } }) => {
-    const entries = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? [] : [entry["@proviso/source"]]));
+    const entries = Object.values(exports).flatMap((entry) =>
+      typeof entry === "string" ? [] : [entry["@proviso/source"]],
+    );
     const commands = Object.values(bin).map((path) => path.replace(/^\.\/dist\/(.+)\.js$/, "./src/$1.ts"));
     return [...entries, ...commands].map((path) => ({ folder, name: join(folder, path) }));
   });
   const shared = namesIn(inBase).filter(({ folder }) => packages.some((one) => one.folder === folder));
-  return bundledOnce(key, [...own, ...shared], {
+  const importers: Record<string, string> = {};
+  return bundledOnce(key, [...own, ...shared], importers, {
     resolve: { conditionNames: ["@proviso/source", "node", "import"] },
     transform: { target: `node${lowestNode(packages[0]?.manifest.engines?.node)}` },
     plugins: [
@@ -95,16 +105,16 @@ export async function bundledPackages(packages: readonly Package[]): Promise<Rep
           if (importer === undefined || /^[./\0]|^@(?:proviso|oxc-project)\//.test(id)) return;
           const found = await this.resolve(id, importer, { skipSelf: true });
           if (found !== null && base.test(found.id)) return found;
-          // The bundle stands in no folder from which Node finds it.
-          return { id: found !== null && isAbsolute(found.id) ? urlOf(found.id) : id, external: true };
+          importers[id] ??= urlOf(importer);
+          return { id, external: true };
         },
       },
     ],
   });
 }
 
-function bundledDependencies(): Promise<Replacements> {
-  return bundledOnce("", namesIn(dependencies), {});
+function bundledDependencies(): Promise<Bundled> {
+  return bundledOnce("", namesIn(dependencies), {}, {});
 }
 
 interface Entry {
@@ -119,10 +129,14 @@ function namesIn(folders: Readonly<Record<string, readonly string[]>>): Entry[] 
   );
 }
 
-async function bundledOnce(key: string, entries: readonly Entry[], options: InputOptions): Promise<Replacements> {
+async function bundledOnce(
+  key: string,
+  entries: readonly Entry[],
+  importers: Record<string, string>,
+  options: InputOptions,
+): Promise<Bundled> {
   const files = ["pnpm-lock.yaml", "scripts/test-bundles.ts"].map((path) => readFileSync(join(root, path), "utf8"));
-  const cache = join(root, "node_modules/.cache/proviso-tests");
-  const folder = await made(cache, [JSON.stringify(entries), ...files, key].join("\n"), async (to) => {
+  const folder = await made([JSON.stringify(entries), ...files, key].join("\n"), async (to) => {
     const entered: Plugin = {
       name: "entries",
       resolveId(id, importer) {
@@ -148,14 +162,18 @@ async function bundledOnce(key: string, entries: readonly Entry[], options: Inpu
     const written = output.flatMap((chunk) =>
       chunk.type === "chunk" && chunk.isEntry ? [[chunk.facadeModuleId, chunk.fileName]] : [],
     );
-    writeFileSync(join(to, "entries.json"), JSON.stringify(written));
+    writeFileSync(join(to, "entries.json"), JSON.stringify({ written, importers }));
   });
-  const written = JSON.parse(readFileSync(join(folder, "entries.json"), "utf8")) as [string, string][];
-  return written.map(([source, file]) => [urlOf(source), urlOf(join(folder, file))]);
+  const kept = JSON.parse(readFileSync(join(folder, "entries.json"), "utf8")) as {
+    readonly written: readonly (readonly [string, string])[];
+    readonly importers: Readonly<Record<string, string>>;
+  };
+  const bundles = kept.written.map(([source, file]) => [urlOf(source), urlOf(join(folder, file))] as const);
+  return { bundles, importers: kept.importers };
 }
 
 /** The folder in `cache` for `key`, made by `make` where it is not there. */
-async function made(cache: string, key: string, make: (to: string) => unknown): Promise<string> {
+async function made(key: string, make: (to: string) => unknown): Promise<string> {
   // Bundles name files by their whole path: those of a checkout that was copied or moved are made again.
   const folder = join(cache, createHash("sha256").update(`${root}\n${key}`).digest("hex").slice(0, 16));
   const now = new Date();

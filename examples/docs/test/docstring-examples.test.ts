@@ -46,7 +46,6 @@ test("DOC-24 every other example prints something", () => {
 const printing = examples.filter(({ prints }) => prints !== "");
 const printed = printedBy(printing);
 
-test.concurrent.each(printing)(
-  "DOC-24 the example of $of runs and prints what its comments expect",
-  async (example) => expect(await printed(example)).toBe(example.prints),
+test.concurrent.each(printing)("DOC-24 the example of $of runs and prints what its comments expect", async (example) =>
+  expect(await printed(example)).toBe(example.prints),
 );

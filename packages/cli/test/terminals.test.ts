@@ -43,7 +43,14 @@ const tries: Readonly<Record<string, Try>> = {
 };
 
 /** Two processes each: some of each exit code and of most commands, and all with `pnpm test:exhaustive`. */
-const taken = ["run, done", "run, wrong usage", "runs show, done", "runs diff, parted", "eval, failed", "view, no journal"];
+const taken = [
+  "run, done",
+  "run, wrong usage",
+  "runs show, done",
+  "runs diff, parted",
+  "eval, failed",
+  "view, no journal",
+];
 const isTaken = ([name]: readonly [string, Try]): boolean => inject("exhaustive") || taken.includes(name);
 
 describe("each command", () => {

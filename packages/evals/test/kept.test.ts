@@ -126,7 +126,11 @@ describe("attempts that are kept in a file", () => {
       keptRun([file, rows, "10"]),
       keptRun([file, rows, "10", "other"]),
     ]);
-    expect([one, other, third].map(({ result }) => result.answered)).toEqual([Number(rows), Number(rows), Number(rows)]);
+    expect([one, other, third].map(({ result }) => result.answered)).toEqual([
+      Number(rows),
+      Number(rows),
+      Number(rows),
+    ]);
     // Nobody was killed: what another process has in flight is not lost.
     expect([one, other, third].map(({ result }) => result.lost.totalTokens)).toEqual([0, 0, 0]);
     const kept = rowsOf(

@@ -217,7 +217,10 @@ it("RPL-1 RPL-3 RPL-7 RSM-2 whatever happens, a replay is the same, with its han
         else expect(last.response?.text).toBe(resumed.outcome.text);
       }
     }),
-    { numRuns: Number(process.env["RUNS"] ?? (inject("exhaustive") ? 150 : 40)), seed: Number(process.env["SEED"] ?? 7) },
+    {
+      numRuns: Number(process.env["RUNS"] ?? (inject("exhaustive") ? 150 : 40)),
+      seed: Number(process.env["SEED"] ?? 7),
+    },
   );
 });
 
