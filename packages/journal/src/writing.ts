@@ -138,8 +138,9 @@ export class WriteQueue {
   /** Resolves when all that the run has appended is kept; undefined: it is already. */
   flush(writer: RunWriter): Promise<void> | undefined {
     if (this.#attachNow !== undefined) return this.#keepNow(this.#attachNow, writer);
-    if (!this.#waiting.has(writer) && this.#writing === undefined) return undefined;
-    return this.#writeAll().then(() => {
+    // What does not wait is kept, or is in the write that is under way.
+    const writing = this.#waiting.has(writer) ? this.#writeAll() : this.#writing;
+    return writing?.then(() => {
       if (writer.failed !== undefined) throw writer.failed;
     });
   }
@@ -184,10 +185,14 @@ export class WriteQueue {
     while (this.#waiting.size > 0 || this.#writing !== undefined) await this.#writeAll();
   }
 
+  /** Resolves when all that waits now is written. */
   #writeAll(): Promise<void> {
-    // What came while another write was under way is written after it, together.
-    if (this.#writing !== undefined)
-      return this.#writing.then(() => (this.#waiting.size > 0 ? this.#writeAll() : undefined));
+    // What came while another write was under way is written after it, together: by the first that goes on here, while
+    // the others wait for that write.
+    return this.#writing === undefined ? this.#write() : this.#writing.then(() => this.#writing ?? this.#write());
+  }
+
+  #write(): Promise<void> {
     this.#stopAlarm?.();
     this.#stopAlarm = undefined;
     if (this.#waiting.size === 0) return Promise.resolve();

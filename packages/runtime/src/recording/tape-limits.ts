@@ -118,6 +118,7 @@ function isLimit({ stop }: Failure): boolean {
 /** What a request that is answered from the record holds of a budget that was charged for it before. */
 const nothingHeld: Granted = {
   settle: () => {},
+  isShared: false,
   holds: () => false,
   pause: () => {},
   goOn: () => undefined,
