@@ -76,7 +76,7 @@ const rowsOf = (file: string, sql: string) => {
 };
 
 describe("attempts that are kept in a file", () => {
-  it("EVL-23 EVL-24 kill -9, again and again in thousands of attempts, loses and doubles nothing", async () => {
+  it("EVL-23 EVL-24 kill -9, again and again, loses and doubles nothing", async () => {
     const file = newFile();
     const [rows, side, kills] = inject("exhaustive") ? [6_000, 50, 8] : [600, 50, 2];
     let asked = 0;
