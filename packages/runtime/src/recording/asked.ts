@@ -5,7 +5,7 @@ import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
 import type { Difference, EntryBase, EntryOf } from "./entries.ts";
 import { messageHash, restHashes, restNames, textHash } from "./hashes.ts";
-import { LazyContent } from "./kept-entry.ts";
+import { MadeEntry } from "./kept-entry.ts";
 
 type Asked = Pick<EntryOf<"asked">, "same" | "hashes">;
 
@@ -64,7 +64,7 @@ interface Place {
 }
 
 /** The entry of a request. */
-export class AskedContent extends LazyContent {
+export class AskedEntry extends MadeEntry {
   readonly kind = "asked";
   readonly turn: number;
   readonly try: number;
@@ -81,7 +81,7 @@ export class AskedContent extends LazyContent {
     this.#request = request;
   }
 
-  plain(): Omit<EntryOf<"asked">, keyof EntryBase> {
+  content(): Omit<EntryOf<"asked">, keyof EntryBase> {
     const { same, hashes } = this.#request.now();
     return {
       kind: "asked",

@@ -3,7 +3,7 @@ import type { ModelFailure, ModelResponse, ToolCall, Usage } from "@proviso/core
 import type { Run } from "../run.ts";
 import type { Attempts } from "../routing/attempts.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
-import { AskedContent, RequestHashes, type NewInRequest } from "./asked.ts";
+import { AskedEntry, RequestHashes, type NewInRequest } from "./asked.ts";
 import { hasAttempts, KeptAttempts } from "./attempts.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
@@ -49,7 +49,7 @@ export class TapeAnswers extends TapeEvents {
     // What was compared with nothing is compared from here on.
     const isFirstAdopted = this.differs && !run.isInside;
     const shown = isFirstAdopted ? this.#hashes.whole(run, of.request) : asked;
-    this.append(evaluationId, new AskedContent({ turn, attempt, isAgent: of.turn !== undefined, key }, shown));
+    this.append(evaluationId, new AskedEntry({ turn, attempt, isAgent: of.turn !== undefined, key }, shown));
     if (isFirstAdopted) this.differs = false;
     const known = key === undefined ? undefined : this.opened.inside?.get(key);
     if (known !== undefined) {
