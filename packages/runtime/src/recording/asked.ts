@@ -23,10 +23,10 @@ type Hide = ((text: string) => string) | undefined;
 
 /** The last request of an evaluation. */
 interface LastRequest {
-  readonly messages: readonly Message[];
+  messages: readonly Message[];
   /** The hash of each message with all before it. */
   readonly sums: string[];
-  readonly rest: Rest;
+  rest: Rest;
 }
 
 /** What a request has that the one before it did not have; the hashes are made where they are asked for. */
@@ -112,8 +112,13 @@ export class RequestHashes {
     const rest = isSameRest ? last.rest : { tools, toolChoice, output };
     // The whole history is not kept with each of its requests.
     const made = new NewInRequest(same, messages.slice(same), isSameRest ? undefined : rest, hide, run.isInside);
-    const sums = run.isInside ? sumsOf(last?.sums ?? [], made.now()) : [];
-    this.#last.set(run.evaluationId, { messages, rest, sums });
+    if (last === undefined) {
+      this.#last.set(run.evaluationId, { messages, rest, sums: run.isInside ? sumsOf([], made.now()) : [] });
+      return made;
+    }
+    if (run.isInside) sumsOf(last.sums, made.now());
+    last.messages = messages;
+    last.rest = rest;
     return made;
   }
 

@@ -51,10 +51,8 @@ export async function keptTurn(
 export function producedIn(
   turn: AgentTurn | undefined,
   answer: ModelResponse | ModelFailure,
-): { readonly produced?: number } {
-  return turn === undefined || answer.failure === undefined || answer.usage !== undefined
-    ? {}
-    : { produced: turn.produced() };
+): number | undefined {
+  return turn === undefined || answer.failure === undefined || answer.usage !== undefined ? undefined : turn.produced();
 }
 
 /**
