@@ -1,6 +1,6 @@
 // 1. Each function is one transaction, but for what is appended inside one.
 // 2. Names of the tables begin with proviso_: tables of an application may be in the same file.
-import { inTransaction } from "@proviso/node/internal";
+import { inTransaction, rollBack } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
 import type { Frame } from "./store.ts";
 
@@ -50,6 +50,7 @@ interface RunRow {
 
 export function frameRows(database: DatabaseSync): FrameRows {
   const found = database.prepare("SELECT key, length FROM proviso_runs WHERE run = ?");
+  const [begins, commits] = [database.prepare("BEGIN IMMEDIATE"), database.prepare("COMMIT")];
   const begin = database.prepare(
     "INSERT INTO proviso_runs (run, length, changed) VALUES (?, 0, ?) RETURNING key, length",
   );
@@ -84,7 +85,18 @@ export function frameRows(database: DatabaseSync): FrameRows {
     return "kept";
   };
   return {
-    append: (frames) => inTransaction(database, () => frames.map(appendOne)),
+    append(frames) {
+      // Statements that are prepared already: this is the one transaction that is made again and again.
+      begins.run();
+      try {
+        const kept = frames.map(appendOne);
+        commits.run();
+        return kept;
+      } catch (error) {
+        rollBack(database);
+        throw error;
+      }
+    },
     appendInside: appendOne,
     keyOf: (run) => runOf(run)?.key,
     page: (key, run, from) => page.all(key, from).map((row) => ({ run, ...row }) as unknown as Frame),
