@@ -13,6 +13,7 @@ export {
   isForbiddenKey,
   plainCopy,
   shortHash,
+  shortHashOf,
   toJsonValue,
   whyNoJson,
   parseOwnJson,

@@ -2,14 +2,14 @@
 import type { ModelFailure, ModelResponse, ToolCall, Usage } from "@proviso/core";
 import type { Run } from "../run.ts";
 import type { Attempts } from "../routing/attempts.ts";
+import { AnsweredEntry } from "./answered-entry.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
 import { AskedEntry, RequestHashes, type NewInRequest } from "./asked.ts";
 import { hasAttempts, KeptAttempts } from "./attempts.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
-import type { EntryContent, EntryOf, JournalEntry } from "./entries.ts";
-import { MadeEntry } from "./kept-entry.ts";
+import type { EntryOf, JournalEntry } from "./entries.ts";
 import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
 
@@ -20,48 +20,6 @@ function queuedAnswer(answer: ModelResponse | ModelFailure, { queuedMs = 0 }: Re
 }
 
 type Answered = ModelResponse | ModelFailure;
-
-/** The entry of an answer. */
-class AnsweredEntry extends MadeEntry {
-  readonly kind = "answered";
-  readonly #turn: number;
-  readonly #try: number;
-  readonly #answer: EntryOf<"answered">["answer"];
-  readonly #isRedacted: true | undefined;
-  readonly #produced: number | undefined;
-
-  constructor(
-    turn: number,
-    attempt: number,
-    answer: EntryOf<"answered">["answer"],
-    isRedacted: true | undefined,
-    produced: number | undefined,
-  ) {
-    super();
-    this.#turn = turn;
-    this.#try = attempt;
-    this.#answer = answer;
-    this.#isRedacted = isRedacted;
-    this.#produced = produced;
-  }
-
-  override get known(): EntryContent {
-    return this.content();
-  }
-
-  content(): EntryContent {
-    const isRedacted = this.#isRedacted;
-    const produced = this.#produced;
-    return {
-      answer: this.#answer,
-      ...(isRedacted === undefined ? {} : { isRedacted }),
-      kind: this.kind,
-      turn: this.#turn,
-      try: this.#try,
-      ...(produced === undefined ? {} : { produced }),
-    };
-  }
-}
 
 export class TapeAnswers extends TapeEvents {
   /** Whether the answer whose calls are run now had arguments that were hidden. */
