@@ -13,7 +13,6 @@ export {
   isForbiddenKey,
   plainCopy,
   shortHash,
-  shortHashOf,
   toJsonValue,
   whyNoJson,
   parseOwnJson,

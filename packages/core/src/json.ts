@@ -142,12 +142,7 @@ const base64url = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 /** The first 128 bits of the SHA-256 over canonical JSON, in base64url: 22 characters. */
 export function shortHash(value: unknown): string {
-  return shortHashOf(canonicalJson(value));
-}
-
-/** The same over a text that is canonical JSON already. */
-export function shortHashOf(json: string): string {
-  const text = sha256(json, "base64url");
+  const text = sha256(canonicalJson(value), "base64url");
   // 22 characters hold 132 bits: the last four are cleared.
   return text.slice(0, 21) + base64url.charAt(base64url.indexOf(text.charAt(21)) & 0b110000);
 }

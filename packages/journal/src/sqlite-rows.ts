@@ -48,9 +48,26 @@ interface RunRow {
   readonly length: number;
 }
 
+/** Transactions that are made again and again: their statements are prepared once. */
+function transactions(database: DatabaseSync): <T>(work: () => T) => T {
+  const begin = database.prepare("BEGIN IMMEDIATE");
+  const commit = database.prepare("COMMIT");
+  return (work) => {
+    begin.run();
+    try {
+      const result = work();
+      commit.run();
+      return result;
+    } catch (error) {
+      rollBack(database);
+      throw error;
+    }
+  };
+}
+
 export function frameRows(database: DatabaseSync): FrameRows {
   const found = database.prepare("SELECT key, length FROM proviso_runs WHERE run = ?");
-  const [begins, commits] = [database.prepare("BEGIN IMMEDIATE"), database.prepare("COMMIT")];
+  const transact = transactions(database);
   const begin = database.prepare(
     "INSERT INTO proviso_runs (run, length, changed) VALUES (?, 0, ?) RETURNING key, length",
   );
@@ -85,18 +102,7 @@ export function frameRows(database: DatabaseSync): FrameRows {
     return "kept";
   };
   return {
-    append(frames) {
-      // Statements that are prepared already: this is the one transaction that is made again and again.
-      begins.run();
-      try {
-        const kept = frames.map(appendOne);
-        commits.run();
-        return kept;
-      } catch (error) {
-        rollBack(database);
-        throw error;
-      }
-    },
+    append: (frames) => transact(() => frames.map(appendOne)),
     appendInside: appendOne,
     keyOf: (run) => runOf(run)?.key,
     page: (key, run, from) => page.all(key, from).map((row) => ({ run, ...row }) as unknown as Frame),

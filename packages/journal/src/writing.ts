@@ -138,12 +138,12 @@ export class WriteQueue {
   /** Resolves when all that the run has appended is kept; undefined: it is already. */
   flush(writer: RunWriter): Promise<void> | undefined {
     if (this.#attachNow !== undefined) return this.#keepNow(this.#attachNow, writer);
-    if (this.#writing === undefined && !this.#waiting.has(writer)) return undefined;
     // Where others wait too, one commit is made for all that come in this turn of the event loop.
-    if (this.#writing === undefined && this.#waiting.size === 1 && this.#lent?.isLent() === false) {
-      return this.#writeNow(this.#lent, writer);
-    }
-    return this.#written(writer, this.#writeAll());
+    const isAlone = this.#writing === undefined && this.#waiting.size === 1 && this.#waiting.has(writer);
+    if (isAlone && this.#lent?.isLent() === false) return this.#writeNow(this.#lent, writer);
+    // What does not wait is kept, or is in the write that is under way.
+    const writing = this.#waiting.has(writer) ? this.#writeAll() : this.#writing;
+    return writing && this.#written(writer, writing);
   }
 
   #written(writer: RunWriter, writing: Promise<void>): Promise<void> {
@@ -201,15 +201,19 @@ export class WriteQueue {
     while (this.#waiting.size > 0 || this.#writing !== undefined) await this.#writeAll();
   }
 
+  /** Resolves when all that waits now is written. */
   #writeAll(): Promise<void> {
-    // What came while another write was under way is written after it, together.
-    if (this.#writing !== undefined)
-      return this.#writing.then(() => (this.#waiting.size > 0 ? this.#writeAll() : undefined));
-    if (this.#waiting.size === 0) {
-      this.#endAlarm();
-      return Promise.resolve();
+    // What came while another write was under way is written after it, together: by the first that goes on here, while
+    // the others wait for that write.
+    return this.#writing === undefined ? this.#write() : this.#writing.then(() => this.#writing ?? this.#write());
+  }
+
+  #write(): Promise<void> {
+    if (this.#waiting.size > 0) {
+      return this.#under(this.#lent?.isLent() === true ? this.#writeLater() : this.#append(this.#taken()));
     }
-    return this.#under(this.#lent?.isLent() === true ? this.#writeLater() : this.#append(this.#taken()));
+    this.#endAlarm();
+    return Promise.resolve();
   }
 
   #endAlarm(): void {

@@ -52,10 +52,7 @@ function begin<Invocation>(
 }
 
 /** What has suspended the run, inside the call, or ended its record, undoes the call whatever its handler returned. */
-function executed<Invocation>(
-  record: CallRecord,
-  parts: HandlerParts<Invocation>,
-): Invocation | Promise<Invocation> {
+function executed<Invocation>(record: CallRecord, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
   const executing = parts.execute();
   if (executing instanceof Promise) return executing.then((invocation) => kept(record, parts, invocation));
   return kept(record, parts, executing);

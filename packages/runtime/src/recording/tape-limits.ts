@@ -78,9 +78,7 @@ export class RecordedLimits implements Limits {
     if (before !== undefined) return before;
     if (this.#record.isKept() && this.#isShared) return nothingHeld;
     const granting = this.#limits.reserve(wanted);
-    return granting instanceof Promise
-      ? granting.then((granted) => this.#granted(granted))
-      : this.#granted(granting);
+    return granting instanceof Promise ? granting.then((granted) => this.#granted(granted)) : this.#granted(granting);
   }
 
   race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
@@ -141,6 +139,7 @@ function isLimit({ stop }: Failure): boolean {
 /** What a request that is answered from the record holds of a budget that was charged for it before. */
 const nothingHeld: Granted = {
   settle: () => {},
+  isShared: false,
   holds: () => false,
   pause: () => {},
   goOn: () => undefined,

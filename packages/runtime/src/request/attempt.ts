@@ -144,7 +144,8 @@ function begun(
 ): Promise<Outcome> | Failure {
   announceRequest(run, attempt, work.messages.length);
   run.log("debug", { turn: run.turn, attempt }, "prompt.call.start");
-  const askedAt = run.world.clock.now();
+  const { logger } = run.world;
+  const askedAt = logger !== undefined && keepsLevel(logger, "debug") ? run.world.clock.now() : undefined;
   const onDelta = deltas?.begin();
   // A listener may have aborted.
   const ended = run.limits.stopped("request");
@@ -157,7 +158,9 @@ function begun(
   const { request, queuedMs, turn } = work;
   const begin = (): ReturnType<typeof asData> =>
     run.tape === undefined ? ask(onDelta) : run.tape.answer(run, { attempt, request, queuedMs, onDelta, turn, ask });
-  const answering = priced(run, work.wanted === undefined ? begin() : runInRequest(granted, begin));
+  // A model is not given the evaluation's own budget, so it cannot begin an evaluation that waits for it.
+  const isAlone = turn === undefined && !granted.isShared;
+  const answering = priced(run, isAlone ? begin() : runInRequest(granted, begin));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
   const conclude = (answer: ModelResponse | ModelFailure | Failure): Outcome => {
     const outcome = settled(run, work, deltas, granted, answer);
@@ -177,9 +180,9 @@ function priced<T>({ prices }: Run, answering: Promise<T>): Promise<T> {
   return answering.then((answer) => loading.then(() => answer));
 }
 
-function logEnd(run: Run, attempt: number, askedAt: number, outcome: Outcome): void {
-  const { logger } = run.world;
-  if (logger === undefined || !keepsLevel(logger, "debug")) return;
+/** `askedAt` is undefined where it is not logged. */
+function logEnd(run: Run, attempt: number, askedAt: number | undefined, outcome: Outcome): void {
+  if (askedAt === undefined) return;
   const of = { turn: run.turn, attempt, durationMs: elapsedMs(run.world.clock, askedAt) };
   const how =
     isFailure(outcome) || outcome.failure !== undefined ? { error: outcome.message } : { usage: outcome.usage };

@@ -1,6 +1,6 @@
 import type { ToolCall } from "@proviso/core";
 import { parseJson } from "@proviso/core/provider";
-import { canonicalJson, shortHashOf } from "@proviso/core/internal";
+import { shortHash } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 
 /**
@@ -24,13 +24,8 @@ export class CallKey {
   }
 
   get value(): string {
-    return (this.#value ??= shortHashOf(this.#text()));
-  }
-
-  /** The canonical JSON of the list, without a copy of it. */
-  #text(): string {
-    const [place, name] = [JSON.stringify(this.#place), JSON.stringify(this.#call.name)];
-    return `[${place},${this.#turn},${this.#number},${name},${canonicalJson(argumentsOf(this.#call))}]`;
+    const { name } = this.#call;
+    return (this.#value ??= shortHash([this.#place, this.#turn, this.#number, name, argumentsOf(this.#call)]));
   }
 }
 
