@@ -223,16 +223,16 @@ function copyOfItems(items: readonly unknown[], depth: number, room: Room): unkn
 export function frozenJson<T>(value: T): T {
   if (!isUnfrozen(value)) return value;
   // No recursion: a tool's result may be nested as deep as JSON can be read.
-  const open: object[] = [value];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+  let open: object[] | undefined;
+  for (let next: object | undefined = value; next !== undefined; next = open?.pop()) {
     const fields = next as Readonly<Record<string, unknown>>;
     // V8 reads the fields of what is not frozen yet, in a loop over its keys, twice as fast as in any other way.
     if (Array.isArray(next)) {
-      for (const item of next as readonly unknown[]) if (isUnfrozen(item)) open.push(item);
+      for (const item of next as readonly unknown[]) if (isUnfrozen(item)) (open ??= []).push(item);
     } else {
       for (const key in fields) {
         const item = fields[key];
-        if (isUnfrozen(item)) open.push(item);
+        if (isUnfrozen(item)) (open ??= []).push(item);
       }
     }
     Object.freeze(next);

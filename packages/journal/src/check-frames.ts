@@ -36,12 +36,13 @@ export function faultOf({ first, count, writer, body, summary, sum }: Frame): st
   if (!Number.isSafeInteger(count) || count < 1) return `its count is ${describeValue(count)}`;
   if (!Number.isSafeInteger(first + count)) return "it ends beyond the largest safe integer";
   if (!Number.isInteger(sum) || sum < 0 || sum > 0xffffffff) return `its sum is ${describeValue(sum)}`;
-  for (const [name, text] of Object.entries({ writer, body, summary })) {
-    if (typeof text !== "string") return `its ${name} is no text`;
-    if (!text.isWellFormed()) return `its ${name} has half of a surrogate pair`;
-    if (text.includes("\0")) return `its ${name} has a NUL`;
-  }
-  return undefined;
+  return textFault("writer", writer) ?? textFault("body", body) ?? textFault("summary", summary);
+}
+
+function textFault(name: string, text: unknown): string | undefined {
+  if (typeof text !== "string") return `its ${name} is no text`;
+  if (!text.isWellFormed()) return `its ${name} has half of a surrogate pair`;
+  return text.includes("\0") ? `its ${name} has a NUL` : undefined;
 }
 
 /** Stores call it before they keep anything. @throws {DefinitionError} for what is no frame. */

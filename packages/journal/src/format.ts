@@ -5,7 +5,7 @@ import { parseOwnJson } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import {
   contentOf,
-  KeptEntry,
+  type KeptEntry,
   type EntryContent,
   type JournalEntry,
   type RecordedEvent,
@@ -52,7 +52,7 @@ export function bodyOf(attempt: number, entries: readonly (JournalEntry | KeptEn
   const e = entries.map((entry): ShortEntry | readonly unknown[] => {
     let evaluation = i.indexOf(entry.evaluationId);
     if (evaluation === -1) evaluation = i.push(entry.evaluationId) - 1;
-    const content = entry instanceof KeptEntry ? contentOf(entry) : entry;
+    const content = contentOf(entry);
     const { at, evaluationId } = entry;
     if (content.kind === "answered") memory.answered({ evaluationId, answer: content.answer });
     if (content.kind === "event") {

@@ -57,6 +57,19 @@ export class LentFile implements LentConnection {
     return attempt;
   }
 
+  /**
+   * Writes frames of this process at once. undefined: they have to wait, since a call has its transaction open or another
+   * process the lock, or they cannot be written: to try again says why.
+   */
+  appendNow(frames: readonly Frame[]): readonly ("kept" | "fenced")[] | undefined {
+    if (this.isLent() || this.#tried.size > 0) return undefined;
+    try {
+      return this.#opened().rows.append(frames);
+    } catch {
+      return undefined;
+    }
+  }
+
   /** No longer tries an own write. */
   giveUp(attempt: Attempt<unknown>): void {
     this.#tried.delete(attempt);

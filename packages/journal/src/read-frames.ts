@@ -13,8 +13,17 @@ export function readFrames(store: JournalStore, run: string, from = 0): AsyncGen
 }
 
 async function* checkedFrames(store: JournalStore, run: string, from: number): AsyncGenerator<Frame, void, undefined> {
-  let next: number | undefined;
+  const check = frameCheck(store, run, from);
   for await (const frame of store.read(run, from)) {
+    check(frame);
+    yield frame;
+  }
+}
+
+/** Checks the frames of a run, one after another; what it returns throws a JournalError "damaged". */
+export function frameCheck(store: JournalStore, run: string, from = 0): (frame: Frame) => void {
+  let next: number | undefined;
+  return (frame) => {
     const entry = next ?? from;
     const fault = faultOf(frame) ?? misplaced(frame, run, from, next) ?? wrongSum(frame);
     if (fault !== undefined) {
@@ -27,8 +36,7 @@ async function* checkedFrames(store: JournalStore, run: string, from: number): A
       );
     }
     next = frame.first + frame.count;
-    yield frame;
-  }
+  };
 }
 
 function misplaced(frame: Frame, run: string, from: number, next: number | undefined): string | undefined {

@@ -2,7 +2,7 @@
 import type { JournalEntry } from "@proviso/runtime/recording";
 import { standingEntries } from "@proviso/runtime/recording";
 import { entriesOf } from "./format.ts";
-import { readFrames } from "./read-frames.ts";
+import { frameCheck } from "./read-frames.ts";
 import type { JournalStore } from "./store.ts";
 import { readSummary, Summary, type SavedSummary } from "./summary.ts";
 
@@ -26,7 +26,9 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
   let writer = "";
   let attempt = 0;
   let forkOf: SavedSummary["forkOf"];
-  for await (const frame of readFrames(store, id)) {
+  const check = frameCheck(store, id);
+  for await (const frame of store.read(id)) {
+    check(frame);
     const read = entriesOf(frame, store.name);
     for (const entry of read) entries.push(entry);
     ({ writer } = frame);

@@ -1,6 +1,6 @@
 // 1. Each function is one transaction, but for what is appended inside one.
 // 2. Names of the tables begin with proviso_: tables of an application may be in the same file.
-import { inTransaction } from "@proviso/node/internal";
+import { inTransaction, rollBack } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
 import type { Frame } from "./store.ts";
 
@@ -48,8 +48,26 @@ interface RunRow {
   readonly length: number;
 }
 
+/** Transactions that are made again and again: their statements are prepared once. */
+function transactions(database: DatabaseSync): <T>(work: () => T) => T {
+  const begin = database.prepare("BEGIN IMMEDIATE");
+  const commit = database.prepare("COMMIT");
+  return (work) => {
+    begin.run();
+    try {
+      const result = work();
+      commit.run();
+      return result;
+    } catch (error) {
+      rollBack(database);
+      throw error;
+    }
+  };
+}
+
 export function frameRows(database: DatabaseSync): FrameRows {
   const found = database.prepare("SELECT key, length FROM proviso_runs WHERE run = ?");
+  const transact = transactions(database);
   const begin = database.prepare(
     "INSERT INTO proviso_runs (run, length, changed) VALUES (?, 0, ?) RETURNING key, length",
   );
@@ -84,7 +102,7 @@ export function frameRows(database: DatabaseSync): FrameRows {
     return "kept";
   };
   return {
-    append: (frames) => inTransaction(database, () => frames.map(appendOne)),
+    append: (frames) => transact(() => frames.map(appendOne)),
     appendInside: appendOne,
     keyOf: (run) => runOf(run)?.key,
     page: (key, run, from) => page.all(key, from).map((row) => ({ run, ...row }) as unknown as Frame),

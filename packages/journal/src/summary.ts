@@ -3,6 +3,7 @@ import type { Usage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
 import {
+  knownContent,
   pendingOf,
   StepCounter,
   type EntryContent,
@@ -65,12 +66,12 @@ export class Summary {
 
   add(entry: JournalEntry | KeptEntry): void {
     const { saved } = this;
-    const content = "content" in entry ? entry.content : entry;
     saved.updatedAt = entry.at;
     saved.steps += this.#steps.add(entry);
     if ("attempt" in entry && entry.attempt > saved.attempts) saved.attempts = entry.attempt;
+    const content = knownContent(entry);
     // What has to be made yet says nothing more to a summary.
-    if ("plain" in content) return;
+    if (content === undefined) return;
     if (content.kind === "begun") {
       this.#own ??= entry.evaluationId;
       saved.prompt = content.prompt;

@@ -138,11 +138,27 @@ export class WriteQueue {
   /** Resolves when all that the run has appended is kept; undefined: it is already. */
   flush(writer: RunWriter): Promise<void> | undefined {
     if (this.#attachNow !== undefined) return this.#keepNow(this.#attachNow, writer);
+    // Where others wait too, one commit is made for all that come in this turn of the event loop.
+    const isAlone = this.#writing === undefined && this.#waiting.size === 1 && this.#waiting.has(writer);
+    if (isAlone && this.#lent?.isLent() === false) return this.#writeNow(this.#lent, writer);
     // What does not wait is kept, or is in the write that is under way.
     const writing = this.#waiting.has(writer) ? this.#writeAll() : this.#writing;
-    return writing?.then(() => {
+    return writing && this.#written(writer, writing);
+  }
+
+  #written(writer: RunWriter, writing: Promise<void>): Promise<void> {
+    return writing.then(() => {
       if (writer.failed !== undefined) throw writer.failed;
     });
+  }
+
+  /** Writes what the only writer has that waits, without a promise where the file is free. */
+  #writeNow(lent: LentFile, writer: RunWriter): Promise<void> | undefined {
+    const taken = this.#taken();
+    const kept = taken.frames.length === 0 ? [] : lent.appendNow(taken.frames);
+    if (kept === undefined) return this.#written(writer, this.#under(this.#append(taken)));
+    settle(taken, kept);
+    return writer.failed && Promise.reject(writer.failed);
   }
 
   #keepNow(attach: AttachNow, writer: RunWriter): Promise<void> | undefined {
@@ -193,10 +209,22 @@ export class WriteQueue {
   }
 
   #write(): Promise<void> {
+    if (this.#waiting.size > 0) {
+      return this.#under(this.#lent?.isLent() === true ? this.#writeLater() : this.#append(this.#taken()));
+    }
+    this.#endAlarm();
+    return Promise.resolve();
+  }
+
+  #endAlarm(): void {
     this.#stopAlarm?.();
     this.#stopAlarm = undefined;
-    if (this.#waiting.size === 0) return Promise.resolve();
-    const writing = (this.#lent?.isLent() === true ? this.#writeLater() : this.#writeWaiting()).finally(() => {
+  }
+
+  /** Nothing else is written while this is. */
+  #under(work: Promise<void>): Promise<void> {
+    this.#endAlarm();
+    const writing = work.finally(() => {
       this.#writing = undefined;
       // What came meanwhile, and nothing waits for.
       if (this.#waiting.size > 0) this.#writeSoon();
@@ -207,10 +235,12 @@ export class WriteQueue {
 
   async #writeLater(): Promise<void> {
     for (let free = this.#lent?.free(); free !== undefined; free = this.#lent?.free()) await free;
-    await this.#writeWaiting();
+    await this.#append(this.#taken());
   }
 
-  async #writeWaiting(): Promise<void> {
+  /** Takes all that waits. */
+  #taken(): Taken {
+    this.#endAlarm();
     const writers = [...this.#waiting];
     this.#waiting.clear();
     this.#count = 0;
@@ -226,15 +256,28 @@ export class WriteQueue {
         writer.failed = journalError(error, writer.run);
       }
     }
-    if (frames.length === 0) return;
+    return { frames, writing };
+  }
+
+  async #append(taken: Taken): Promise<void> {
+    if (taken.frames.length === 0) return;
     try {
-      const kept = await this.#store.append(frames);
-      for (const [place, writer] of writing.entries()) {
-        if (kept[place] !== "kept") writer.failed = fenced(writer.run);
-      }
+      settle(taken, await this.#store.append(taken.frames));
     } catch (error) {
-      for (const writer of writing) writer.failed = journalError(error, writer.run);
+      for (const writer of taken.writing) writer.failed = journalError(error, writer.run);
     }
+  }
+}
+
+/** Frames that are written together, and whose each is. */
+interface Taken {
+  readonly frames: readonly Frame[];
+  readonly writing: readonly RunWriter[];
+}
+
+function settle({ writing }: Taken, kept: readonly ("kept" | "fenced")[]): void {
+  for (const [place, writer] of writing.entries()) {
+    if (kept[place] !== "kept") writer.failed = fenced(writer.run);
   }
 }
 

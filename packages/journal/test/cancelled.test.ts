@@ -36,8 +36,10 @@ it.each(["the same", "another"])(
     for (let ticks = 0; ticks < 300; ticks += 5) {
       const id = `r${ticks}`;
       const model = scriptedModel([look(1), look(2), { text: "Done." }]);
+      // Entries are written without a wait: the handlers of each other run let what cancels come between.
+      const wait = ticks % 10 === 0 ? () => new Promise(setImmediate) : undefined;
       const evaluating = modelAdapter(model)
-        .evaluate(looking([], false), { run: journal.run(id) })
+        .evaluate(looking([], false, wait), { run: journal.run(id) })
         .then(
           () => "done",
           (error: Error) => error.name,

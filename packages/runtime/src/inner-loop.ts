@@ -7,6 +7,7 @@ import type {
   ProviderResponded,
   ProviderToolUsed,
   ProviderTool,
+  ToolCall,
 } from "@proviso/core";
 import type { ToolSpec, ModelCapabilities } from "@proviso/core/provider";
 import { sentSchemaOf, wrappedSchema, messageOf } from "@proviso/core/internal";
@@ -152,7 +153,7 @@ export function announceAnswer(run: Run, response: ModelResponse, message: Assis
     const { usage, durationMs } = measured;
     const { model } = run;
     const { text } = message;
-    const toolCalls = message.toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+    const toolCalls = shownCalls(message.toolCalls);
     // One spread, and in front: V8 makes an object with one behind other fields many times slower.
     const beside = besideText(response, measured);
     if (beside === nothing) {
@@ -177,6 +178,21 @@ export function announceAnswer(run: Run, response: ModelResponse, message: Assis
 }
 
 const nothing: Beside = Object.freeze({});
+
+/** The calls as an event has them. Those of a message that is frozen and that have nothing else are shared with it. */
+function shownCalls(calls: AssistantMessage["toolCalls"]): ProviderResponded["toolCalls"] {
+  if (Object.isFrozen(calls) && calls.every(isBareCall)) return calls;
+  return calls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+}
+
+/** Whether a call has exactly these fields, in this order. */
+function isBareCall(call: ToolCall): boolean {
+  let place = 0;
+  for (const name in call) if (name !== callFields[place++]) return false;
+  return place === callFields.length && Object.isFrozen(call);
+}
+
+const callFields = ["id", "name", "arguments"] as const;
 
 /** Returns what an answer has beside its text and its costs: only what there is. */
 function besideText(response: ModelResponse, { queuedMs = 0, files }: Measured): Beside {

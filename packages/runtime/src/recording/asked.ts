@@ -5,7 +5,7 @@ import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
 import type { Difference, EntryBase, EntryOf } from "./entries.ts";
 import { messageHash, restHashes, restNames, textHash } from "./hashes.ts";
-import { LazyContent } from "./kept-entry.ts";
+import { MadeEntry } from "./kept-entry.ts";
 
 type Asked = Pick<EntryOf<"asked">, "same" | "hashes">;
 
@@ -23,10 +23,10 @@ type Hide = ((text: string) => string) | undefined;
 
 /** The last request of an evaluation. */
 interface LastRequest {
-  readonly messages: readonly Message[];
+  messages: readonly Message[];
   /** The hash of each message with all before it. */
   readonly sums: string[];
-  readonly rest: Rest;
+  rest: Rest;
 }
 
 /** What a request has that the one before it did not have; the hashes are made where they are asked for. */
@@ -64,7 +64,7 @@ interface Place {
 }
 
 /** The entry of a request. */
-export class AskedContent extends LazyContent {
+export class AskedEntry extends MadeEntry {
   readonly kind = "asked";
   readonly turn: number;
   readonly try: number;
@@ -81,7 +81,7 @@ export class AskedContent extends LazyContent {
     this.#request = request;
   }
 
-  plain(): Omit<EntryOf<"asked">, keyof EntryBase> {
+  content(): Omit<EntryOf<"asked">, keyof EntryBase> {
     const { same, hashes } = this.#request.now();
     return {
       kind: "asked",
@@ -112,8 +112,13 @@ export class RequestHashes {
     const rest = isSameRest ? last.rest : { tools, toolChoice, output };
     // The whole history is not kept with each of its requests.
     const made = new NewInRequest(same, messages.slice(same), isSameRest ? undefined : rest, hide, run.isInside);
-    const sums = run.isInside ? sumsOf(last?.sums ?? [], made.now()) : [];
-    this.#last.set(run.evaluationId, { messages, rest, sums });
+    if (last === undefined) {
+      this.#last.set(run.evaluationId, { messages, rest, sums: run.isInside ? sumsOf([], made.now()) : [] });
+      return made;
+    }
+    if (run.isInside) sumsOf(last.sums, made.now());
+    last.messages = messages;
+    last.rest = rest;
     return made;
   }
 

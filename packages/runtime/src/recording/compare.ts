@@ -32,8 +32,10 @@ export function differenceIn(
 /** Whether two values of plain JSON are the same. Anything that JSON would change is not. */
 export function isSameJson(recorded: unknown, now: unknown): boolean {
   if (recorded === now) return true;
-  if (!isObject(recorded) || !isObject(now) || "toJSON" in now) return false;
+  if (!isObject(recorded) || !isObject(now)) return false;
   const isList = Array.isArray(now);
+  // What a class makes may say itself what JSON has of it.
+  if (Object.getPrototypeOf(now) !== (isList ? Array.prototype : Object.prototype)) return false;
   if (isList !== Array.isArray(recorded)) return false;
   if (isList && (recorded as unknown as unknown[]).length !== now.length) return false;
   let fields = 0;

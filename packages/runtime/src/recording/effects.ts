@@ -4,13 +4,13 @@ import type { Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import type { KeyOfCall } from "./contract.ts";
 import type { EntryContent } from "./entries.ts";
-import { LazyContent } from "./kept-entry.ts";
+import { MadeEntry } from "./kept-entry.ts";
 import type { UnknownCall } from "./run-source.ts";
 import { isAllIn, isOpenIn, type Together } from "./together.ts";
 
 /** How effects are kept. */
 interface Keeper {
-  append(evaluationId: string, content: EntryContent | LazyContent): void;
+  append(evaluationId: string, content: EntryContent | MadeEntry): void;
   assertNoFault(): void;
   flushed(): Promise<void> | undefined;
   /** Whether a write has failed that nothing waited for yet. */
@@ -22,7 +22,7 @@ interface Keeper {
 }
 
 /** An entry which says that a handler begins or has ended, with the key of its call. */
-class HandlerContent extends LazyContent {
+class HandlerEntry extends MadeEntry {
   readonly kind: "started" | "finished";
   readonly turn: number;
   readonly callId: string;
@@ -36,7 +36,7 @@ class HandlerContent extends LazyContent {
     this.#key = key;
   }
 
-  plain(): EntryContent {
+  content(): EntryContent {
     const { kind, turn, callId } = this;
     return { kind, turn, callId, idempotencyKey: this.#key?.value ?? "" };
   }
@@ -69,7 +69,7 @@ export class EffectRecord {
   starting(run: Run, call: ToolCall, tool: Tool, key: KeyOfCall): Promise<void> | undefined {
     this.#keeper.assertNoFault();
     this.#keys.set(call.id, key);
-    this.#keeper.append(run.evaluationId, new HandlerContent("started", run.turn, call.id, key));
+    this.#keeper.append(run.evaluationId, new HandlerEntry("started", run.turn, call.id, key));
     if (this.#isInOpenFile(run)) return undefined;
     return tool.readOnly === true && !this.#keeper.hasFailed ? undefined : this.#keeper.flushed();
   }
@@ -107,7 +107,7 @@ export class EffectRecord {
       this.#changed(run, callId, transaction);
       // A turn of an agent may be lost although its calls were committed: this shows that they were.
       if (isTogether && !this.#keeper.isInTurn) continue;
-      this.#keeper.append(run.evaluationId, new HandlerContent("finished", run.turn, callId, this.#keys.get(callId)));
+      this.#keeper.append(run.evaluationId, new HandlerEntry("finished", run.turn, callId, this.#keys.get(callId)));
     }
     if (isTogether) this.#appendCommitted(run, transaction, held);
     if (!isOpen) return this.#keeper.flushed() ?? Promise.resolve();

@@ -1,6 +1,5 @@
 // A handler of a recorded run: kept before it begins, and not begun where its call may have been done already.
 import type { PolicyDecision, Tool, ToolCall, ToolReturn } from "@proviso/core";
-import { after } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { ownInput } from "../tools/arguments.ts";
 import { decidedBy, decideLater, isLater, type Denied } from "../tools/policies.ts";
@@ -30,24 +29,37 @@ export function recordedHandler<Invocation>(
   const { effects } = record;
   const given = record.decidedResult(run, call);
   if (given !== undefined) return parts.checked(given);
-  // What has suspended the run, inside the call, or ended its record, undoes the call whatever its handler returned.
-  const ended = (invocation: Invocation): Invocation =>
-    record.fault === undefined ? invocation : parts.thrown(record.fault);
-  const begin = (): Invocation | Promise<Invocation> => {
-    const starting = effects.starting(run, call, tool, parts.calling.callKey());
-    if (starting === undefined) return after(parts.execute(), ended);
-    return starting
-      .then(() => parts.whyTooLate() ?? after(parts.execute(), ended))
-      .catch((error: unknown) => parts.thrown(error));
-  };
-  if (run.isInside || !effects.isUnknown(run.turn, call.id, tool)) return begin();
+  if (run.isInside || !effects.isUnknown(run.turn, call.id, tool)) return begin(record, run, parts);
   return settled(record, run, parts).then(
     (known) => {
-      if (known === "not-started") return begin();
+      if (known === "not-started") return begin(record, run, parts);
       return "denied" in known ? parts.refused(known.denied) : parts.checked(known.value);
     },
     (error: unknown) => parts.thrown(error),
   );
+}
+
+function begin<Invocation>(
+  record: CallRecord,
+  run: Run,
+  parts: HandlerParts<Invocation>,
+): Invocation | Promise<Invocation> {
+  const starting = record.effects.starting(run, parts.call, parts.tool, parts.calling.callKey());
+  if (starting === undefined) return executed(record, parts);
+  return starting
+    .then(() => parts.whyTooLate() ?? executed(record, parts))
+    .catch((error: unknown) => parts.thrown(error));
+}
+
+/** What has suspended the run, inside the call, or ended its record, undoes the call whatever its handler returned. */
+function executed<Invocation>(record: CallRecord, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
+  const executing = parts.execute();
+  if (executing instanceof Promise) return executing.then((invocation) => kept(record, parts, invocation));
+  return kept(record, parts, executing);
+}
+
+function kept<Invocation>(record: CallRecord, parts: HandlerParts<Invocation>, invocation: Invocation): Invocation {
+  return record.fault === undefined ? invocation : parts.thrown(record.fault);
 }
 
 /** Settles a call whose effect is not known: by what was decided, by its tool, or by the policies; else it is denied. */

@@ -33,7 +33,7 @@ export type {
   Resolution,
   SuspendedCall,
 } from "./entries.ts";
-export { contentOf, journalEntry, KeptEntry, keptEntry } from "./kept-entry.ts";
-export type { LazyContent } from "./kept-entry.ts";
+export { contentOf, journalEntry, keptEntry, knownContent } from "./kept-entry.ts";
+export type { KeptEntry, MadeEntry } from "./kept-entry.ts";
 export type { Together } from "./together.ts";
 export type { LostCall, OpenedSource, RunSource, UnknownCall } from "./run-source.ts";

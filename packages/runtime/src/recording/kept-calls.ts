@@ -90,6 +90,9 @@ export async function keptCalls(
   return { answers, stop };
 }
 
+/** Kinds of the run's own evaluation that come when its calls have ended. */
+const afterCalls = new Set<JournalEntry["kind"]>(["asked", "called", "answered", "checked", "waited", "drew", "ended"]);
+
 /** The entries from here to the end of the calls: what their events, and evaluations inside them, left. */
 function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix): readonly JournalEntry[] {
   const ids = new Set(calls.map(({ id }) => id));
@@ -97,7 +100,7 @@ function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix
   for (let end = at; end < entries.length; end++) {
     const entry = entries[end] as JournalEntry;
     if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
-    if (["asked", "called", "answered", "checked", "waited", "drew", "ended"].includes(entry.kind)) break;
+    if (afterCalls.has(entry.kind)) break;
     if (entry.kind === "started" && !ids.has(entry.callId)) break;
     if (entry.kind === "event" && entry.event.type === "run.resumed") continue;
     if (entry.kind !== "event") {

@@ -48,13 +48,8 @@ export async function keptTurn(
 }
 
 /** The estimate that the record needs of a turn which failed: nothing else says what it cost. */
-export function producedIn(
-  turn: AgentTurn | undefined,
-  answer: ModelResponse | ModelFailure,
-): { readonly produced?: number } {
-  return turn === undefined || answer.failure === undefined || answer.usage !== undefined
-    ? {}
-    : { produced: turn.produced() };
+export function producedIn(turn: AgentTurn | undefined, answer: ModelResponse | ModelFailure): number | undefined {
+  return turn === undefined || answer.failure === undefined || answer.usage !== undefined ? undefined : turn.produced();
 }
 
 /**

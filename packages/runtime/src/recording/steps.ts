@@ -1,6 +1,6 @@
 // The steps of a run: what is kept, forked at, and named in errors.
 import type { EntryContent, JournalEntry } from "./entries.ts";
-import type { KeptEntry } from "./kept-entry.ts";
+import { kindOf, knownContent, type KeptEntry } from "./kept-entry.ts";
 
 /**
  * Counts the steps of the run's own evaluation, entry after entry: answers of the model and ends of calls. A whole turn of
@@ -13,14 +13,15 @@ export class StepCounter {
 
   /** How many steps end with this entry. */
   add(entry: JournalEntry | KeptEntry): number {
-    const content = "content" in entry ? entry.content : entry;
     this.#own ??= entry.evaluationId;
     if (entry.evaluationId !== this.#own) return 0;
     const wasInTurn = this.isInTurn;
-    if (content.kind === "asked") this.isInTurn = "isAgent" in content && content.isAgent === true;
-    else if (content.kind === "answered" || content.kind === "resumed") this.isInTurn = false;
+    const kind = kindOf(entry);
+    if (kind === "asked") this.isInTurn = "isAgent" in entry && entry.isAgent === true;
+    else if (kind === "answered" || kind === "resumed") this.isInTurn = false;
+    const content = knownContent(entry);
     // What has to be made yet ends no step.
-    if ("plain" in content) return 0;
+    if (content === undefined) return 0;
     if (content.kind === "answered") return content.answer.failure === undefined ? 1 : 0;
     return wasInTurn ? 0 : stepsOfCalls(content);
   }

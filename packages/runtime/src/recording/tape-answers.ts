@@ -2,8 +2,9 @@
 import type { ModelFailure, ModelResponse, ToolCall, Usage } from "@proviso/core";
 import type { Run } from "../run.ts";
 import type { Attempts } from "../routing/attempts.ts";
+import { AnsweredEntry } from "./answered-entry.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
-import { AskedContent, RequestHashes, type NewInRequest } from "./asked.ts";
+import { AskedEntry, RequestHashes, type NewInRequest } from "./asked.ts";
 import { hasAttempts, KeptAttempts } from "./attempts.ts";
 import type { AgentTurn, RecordedRequest } from "./contract.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
@@ -18,6 +19,8 @@ function queuedAnswer(answer: ModelResponse | ModelFailure, { queuedMs = 0 }: Re
   return { ...answer, queuedMs: queuedMs + (answer.queuedMs ?? 0) };
 }
 
+type Answered = ModelResponse | ModelFailure;
+
 export class TapeAnswers extends TapeEvents {
   /** Whether the answer whose calls are run now had arguments that were hidden. */
   answerIsRedacted = false;
@@ -31,49 +34,81 @@ export class TapeAnswers extends TapeEvents {
   /** The last answer of a model that came from the record. */
   #lastAnswer: ModelResponse | undefined;
 
-  async answer(run: Run, of: RecordedRequest): Promise<ModelResponse | ModelFailure> {
+  /** No async function: each of its waits would be a promise more for every request. */
+  answer(run: Run, of: RecordedRequest): Promise<ModelResponse | ModelFailure> {
+    try {
+      return this.#answer(run, of);
+    } catch (fault) {
+      return Promise.reject(fault);
+    }
+  }
+
+  #answer(run: Run, of: RecordedRequest): Promise<ModelResponse | ModelFailure> {
     this.assertNoFault();
     const asked = this.#hashes.of(run, of.request);
-    if (!run.isInside) [this.turn, this.onDelta] = [of.turn, of.onDelta];
+    if (!run.isInside) {
+      this.turn = of.turn;
+      this.onDelta = of.onDelta;
+    }
     if (!this.isLive && !run.isInside) {
       const kept = this.#keptAnswer(run, of, asked);
       if (kept !== undefined) return kept;
       this.goLive();
     }
     if (of.turn !== undefined && !run.isInside) this.#beginTurn(run);
-    if (this.hasFailed) await this.flushed();
-    if (!run.isInside) [this.answerIsRedacted, this.#lastAnswer] = [false, undefined];
+    const failing = this.hasFailed ? this.flushed() : undefined;
+    return failing === undefined ? this.#ask(run, of, asked) : failing.then(() => this.#ask(run, of, asked));
+  }
+
+  #ask(run: Run, of: RecordedRequest, asked: NewInRequest): Promise<ModelResponse | ModelFailure> {
+    if (!run.isInside) {
+      this.answerIsRedacted = false;
+      this.#lastAnswer = undefined;
+    }
     const { evaluationId, turn } = run;
     const { attempt } = of;
     const key = run.isInside && of.request !== undefined ? this.#hashes.key(run)?.whole : undefined;
     // What was compared with nothing is compared from here on.
     const isFirstAdopted = this.differs && !run.isInside;
     const shown = isFirstAdopted ? this.#hashes.whole(run, of.request) : asked;
-    this.append(evaluationId, new AskedContent({ turn, attempt, isAgent: of.turn !== undefined, key }, shown));
+    this.append(evaluationId, new AskedEntry({ turn, attempt, isAgent: of.turn !== undefined, key }, shown));
     if (isFirstAdopted) this.differs = false;
     const known = key === undefined ? undefined : this.opened.inside?.get(key);
     if (known !== undefined) {
       this.append(evaluationId, { kind: "answered", turn, try: attempt, answer: known.answer });
-      return answerAgain(run, known.answer);
+      return Promise.resolve(answerAgain(run, known.answer));
     }
     // An answer inside a call is written before the next one is asked for: a crash then costs one request, not two.
     if (this.hasAnswer) void this.flushed()?.catch(() => {});
+    const asking = of.ask(of.onDelta && this.#keptDeltas(run, attempt, of.onDelta));
+    const { turn: work } = of;
+    if (work === undefined) return asking.then((answer) => this.#answered(run, of, answer));
+    // The calls of an agent are in the record before its answer.
+    return asking.then((answer) => work.idle().then(() => this.#answered(run, of, answer)));
+  }
+
+  #keptDeltas(run: Run, attempt: number, take: NonNullable<RecordedRequest["onDelta"]>): RecordedRequest["onDelta"] {
+    const { evaluationId, turn } = run;
     const keep = (delta: { readonly text: string; readonly of?: "reasoning" | "reset" }): void =>
       this.append(evaluationId, { kind: "delta", turn, try: attempt, ...delta });
-    const isOver = (): boolean => this.#isOver(run);
-    let answer = await of.ask(of.onDelta && keptDeltas(run.world.secrets, { keep, take: of.onDelta, isOver }));
-    // The calls of an agent are in the record before its answer.
-    await of.turn?.idle();
+    return keptDeltas(run.world.secrets, { keep, take, isOver: () => this.#isOver(run) });
+  }
+
+  #answered(run: Run, of: RecordedRequest, answer: ModelResponse | ModelFailure): Answered | Promise<Answered> {
     this.assertNoFault();
     // What has ended the evaluation counts, and not what came after it.
-    if (of.turn?.isStopped() === true || isOver()) return answer;
+    if (of.turn?.isStopped() === true || this.#isOver(run)) return answer;
     // The record has references, and no bytes.
-    if (answer.failure === undefined && answer.generated !== undefined) answer = await storedAnswer(run, answer);
-    const recorded = recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads);
-    const produced = producedIn(of.turn, answer);
-    // One spread, and in front: V8 makes an object with one behind other fields many times slower.
-    const content = { ...recorded, kind: "answered" as const, turn, try: attempt };
-    this.append(evaluationId, of.turn === undefined ? content : { ...content, ...produced });
+    if (answer.failure === undefined && answer.generated !== undefined) {
+      return storedAnswer(run, answer).then((stored) => this.#keepAnswer(run, of, stored));
+    }
+    return this.#keepAnswer(run, of, answer);
+  }
+
+  #keepAnswer(run: Run, of: RecordedRequest, answer: ModelResponse | ModelFailure): Answered {
+    const { answer: recorded, isRedacted } = recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads);
+    const entry = new AnsweredEntry(run.turn, of.attempt, recorded, isRedacted, producedIn(of.turn, answer));
+    this.append(run.evaluationId, entry);
     if (run.isInside) this.hasAnswer = true;
     return answer;
   }

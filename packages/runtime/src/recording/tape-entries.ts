@@ -8,8 +8,8 @@ import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { Difference, EntryContent, EntryOf, JournalEntry } from "./entries.ts";
-import { journalEntry, KeptEntry, type LazyContent } from "./kept-entry.ts";
+import type { Difference, EntryContent, EntryOf, JournalEntry, RecordedEvent } from "./entries.ts";
+import { entryAt, journalEntry, type KeptEntry, type MadeEntry } from "./kept-entry.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
@@ -106,17 +106,24 @@ export class TapeEntries {
   }
 
   /** Appends what happens now. */
-  append(evaluationId: string, content: EntryContent | LazyContent): void {
+  append(evaluationId: string, content: EntryContent | MadeEntry): void {
     if (this.fault !== undefined) return;
     this.tick();
     this.appendAt(evaluationId, content);
   }
 
   /** Appends without a look at the clock. */
-  appendAt(evaluationId: string, content: EntryContent | LazyContent): void {
-    if (this.isOver) return;
+  appendAt(evaluationId: string, content: EntryContent | MadeEntry): void {
+    if (!this.isOver) this.#add(entryAt(this.now, evaluationId, content));
+  }
+
+  /** Appends an event that has the time of the run. */
+  protected appendEvent(event: RecordedEvent): void {
+    if (!this.isOver) this.#add(event);
+  }
+
+  #add(entry: KeptEntry): void {
     const index = this.#next++;
-    const entry = new KeptEntry(this.now, evaluationId, content);
     if (this.#keeps) this.source.keep?.(entry);
     else this.source.append(journalEntry(entry, { index, attempt: this.attempt }));
   }
@@ -263,7 +270,7 @@ export class TapeEntries {
 }
 
 /** Returns the id as one piece of text: V8 makes it of twenty, which a record would keep. Reading a letter joins them. */
-function flat(id: string): string {
+export function flat(id: string): string {
   id.charCodeAt(0);
   return id;
 }

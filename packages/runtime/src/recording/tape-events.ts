@@ -35,7 +35,7 @@ export class TapeEvents extends TapeEntries {
     }
     event.at = isDerived ? this.now : this.tick();
     const numbered = run.core.number(event);
-    if (!isDerived) this.appendAt(run.evaluationId, { kind: "event", event: numbered as RecordedEvent });
+    if (!isDerived) this.appendEvent(numbered as RecordedEvent);
     return { event: numbered, isEmitted: true };
   }
 

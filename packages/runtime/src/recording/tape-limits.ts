@@ -14,6 +14,8 @@ export interface LimitRecord {
   /** Whether all comes from the record: the limits themselves are not asked. */
   isReplay(): boolean;
   isKept(): boolean;
+  /** Whether nothing can come from the record any more. */
+  isLive(): boolean;
   /** Takes a limit that the record says was met by this question now; undefined: none. */
   taken(by: Asked): Failure | undefined;
   /** A limit was met. */
@@ -28,6 +30,7 @@ export class RecordedLimits implements Limits {
   readonly #isShared: boolean;
   /** The limit that a replay has met. */
   #met: Failure | undefined;
+  readonly #onStop = (fired: LimitFailure): void => this.#record.met("race", fired);
 
   constructor(limits: Limits, record: LimitRecord, budget: Budget | BudgetTracker | undefined) {
     this.#limits = limits;
@@ -49,19 +52,25 @@ export class RecordedLimits implements Limits {
   }
 
   check(phase: EvaluationPhase): Failure | undefined {
-    return this.#asked("check", phase, () => this.#limits.check(phase));
+    if (!this.#isLive()) return this.#asked("check", phase, () => this.#limits.check(phase));
+    return this.#seen("check", this.#limits.check(phase));
   }
   checkRequest(): Failure | undefined {
-    return this.#asked("checkRequest", "request", () => this.#limits.checkRequest());
+    if (!this.#isLive()) return this.#asked("checkRequest", "request", () => this.#limits.checkRequest());
+    return this.#seen("checkRequest", this.#limits.checkRequest());
   }
   unpriced(usage: Usage): Failure | undefined {
-    return this.#asked("unpriced", "response", () => this.#limits.unpriced(usage));
+    if (!this.#isLive()) return this.#asked("unpriced", "response", () => this.#limits.unpriced(usage));
+    return this.#seen("unpriced", this.#limits.unpriced(usage));
   }
   spendsFrom(tracker: BudgetTracker): boolean {
     return this.#limits.spendsFrom(tracker);
   }
   stopped(phase: EvaluationPhase): LimitFailure | undefined {
-    return this.#asked("stopped", phase, () => this.#limits.stopped(phase)) as LimitFailure | undefined;
+    if (!this.#isLive()) {
+      return this.#asked("stopped", phase, () => this.#limits.stopped(phase)) as LimitFailure | undefined;
+    }
+    return this.#seen("stopped", this.#limits.stopped(phase));
   }
 
   reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure> {
@@ -69,11 +78,7 @@ export class RecordedLimits implements Limits {
     if (before !== undefined) return before;
     if (this.#record.isKept() && this.#isShared) return nothingHeld;
     const granting = this.#limits.reserve(wanted);
-    const seen = (granted: Granted | Failure): Granted | Failure => {
-      if (isFailure(granted)) this.#record.met("reserve", granted);
-      return granted;
-    };
-    return granting instanceof Promise ? granting.then(seen) : seen(granting);
+    return granting instanceof Promise ? granting.then((granted) => this.#granted(granted)) : this.#granted(granting);
   }
 
   race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
@@ -82,7 +87,7 @@ export class RecordedLimits implements Limits {
       work.catch(() => {});
       return Promise.resolve(before as LimitFailure);
     }
-    const racing = this.#limits.race(work, phase, (fired) => this.#record.met("race", fired));
+    const racing = this.#limits.race(work, phase, this.#onStop);
     // Only the turn of an agent that is read from a record ends like that; else there is one promise less.
     if (!this.#record.isKept()) return racing;
     return racing.then((ended) =>
@@ -94,6 +99,21 @@ export class RecordedLimits implements Limits {
     this.#limits.close();
   }
 
+  /** Whether the limits alone decide. */
+  #isLive(): boolean {
+    return this.#met === undefined && this.#record.isLive();
+  }
+
+  #seen<F extends Failure>(by: Asked, why: F | undefined): F | undefined {
+    if (why !== undefined) this.#record.met(by, why);
+    return why;
+  }
+
+  #granted(granted: Granted | Failure): Granted | Failure {
+    if (isFailure(granted)) this.#record.met("reserve", granted);
+    return granted;
+  }
+
   #asked(by: Asked, phase: EvaluationPhase, ask: () => Failure | undefined): Failure | undefined {
     const before = this.#fromRecord(by, phase);
     if (before !== undefined || this.#record.isReplay()) return before;
@@ -103,6 +123,7 @@ export class RecordedLimits implements Limits {
   }
 
   #fromRecord(by: Asked, phase: EvaluationPhase): Failure | undefined {
+    if (this.#isLive()) return undefined;
     this.#met ??= this.#record.taken(by);
     if (this.#met === undefined) return undefined;
     return isLimit(this.#met) || by === "check" || by === "checkRequest" || by === "reserve" || by === "unpriced"

@@ -21,7 +21,7 @@ import { recordedSession, type RecordedSession } from "./session.ts";
 import { goesOn } from "./standing.ts";
 import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
-import type { TapeOptions } from "./tape-entries.ts";
+import { flat, type TapeOptions } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
 /** An evaluation whose run was cancelled before its end was kept has no answer: the record has none. */
@@ -52,6 +52,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       runId: this.runId,
     });
     this.core = this.#session.core;
+    flat(this.core.session.id);
     return this.core;
   }
 
@@ -59,6 +60,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     const record = {
       isReplay: () => this.isReplay,
       isKept: () => !this.isLive,
+      isLive: () => this.isLive,
       taken: (by: Asked) => {
         const entry = this.isLive ? undefined : this.prefix.nextStop(by);
         if (entry?.produced !== undefined) this.turn?.hasProduced(entry.produced);
