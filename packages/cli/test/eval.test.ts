@@ -21,6 +21,20 @@ test.each([false, true])(
   },
 );
 
+test("CLI-3 without a terminal a line of progress is written in 5 s at most", async () => {
+  // A second passes with each look at the clock.
+  let now = 0;
+  const clock = { now: () => (now += 1_000), sleep: async () => {} };
+  const lines: number[] = [];
+  const stderr = { write: (text: string) => (text.includes("attempts") ? lines.push(now) : 0) };
+  const folder = await temporaryFolder();
+  expect(await inProcess(folder, ["eval", spam, "--filter", "good"], { clock, stderr })).toMatchObject({ code: 0 });
+  const waits = lines.map((at, n) => at - (lines[n - 1] ?? 0));
+  expect(waits.length).toBeGreaterThan(3);
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(5_000);
+  expect(Math.min(...waits)).toBeLessThan(10_000);
+});
+
 test("CLI-7 CLI-1 eval exits 1 where a gate fails, and 2 where the same fault ends all attempts", async () => {
   const folder = await temporaryFolder();
   const failed = await inProcess(folder, ["eval", spam, "--filter", "bad", "--seed", "3", "--concurrency", "4"]);

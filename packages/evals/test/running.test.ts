@@ -6,6 +6,8 @@ import {
   errorReason,
   Filesystem,
   provide,
+  type ModelProvider,
+  type ProviderError,
   type Pace,
 } from "@proviso/core";
 import {
@@ -34,6 +36,39 @@ const spam = (count: number, asked: string[] = []) => ({
   adapter: wordList(["Win"], asked),
   scorers: { correct },
 });
+
+/** A prompt that cannot be rendered. */
+const broken = definePrompt({
+  key: "broken",
+  params: z.object({}),
+  output: z.object({ label: z.enum(["spam", "ham"]) }),
+  sections: [
+    {
+      key: "task",
+      text: "Spam or ham?",
+      enabled: () => {
+        throw new Error("It cannot be said.");
+      },
+    },
+  ],
+});
+/** A model that refuses every request but one, for one reason; to that one it answers, or refuses it for another. */
+function refusing(reason: ProviderError["reason"], but = Infinity, other?: ProviderError["reason"]) {
+  let requests = 0;
+  const provider: ModelProvider = {
+    name: "refusing",
+    model: "refusing-1",
+    capabilities: { tools: true, nativeOutput: true },
+    async generate() {
+      const isOther = ++requests === but;
+      if (isOther && other === undefined) {
+        return { message: { role: "assistant", text: '{"label":"ham"}', toolCalls: [] }, finishReason: "stop" };
+      }
+      return { failure: "provider", reason: isOther ? (other ?? reason) : reason, message: "No.", status: 400 };
+    },
+  };
+  return { adapter: modelAdapter(provider, { throttle: { maxAttempts: 1 } }) };
+}
 
 describe("running an eval", () => {
   it("EVL-3 EVL-10 runs every row on every variant, and says what became of each attempt", async () => {
@@ -280,6 +315,21 @@ describe("running an eval", () => {
     expect(report.passes).toBe(false);
   });
 
+  it.each([
+    ["api_key_error", () => refusing("api_key"), 5],
+    ["not_found_error", () => refusing("not_found"), 5],
+    ["bad_request_error", () => refusing("bad_request"), 5],
+    ["render_error", () => ({ prompt: () => broken.bind({}) }), 5],
+    ["a reason that is the row's own", () => refusing("refusal"), 12],
+    ["one answer among them", () => refusing("api_key", 4), 12],
+    ["another reason among them", () => refusing("api_key", 1, "not_found"), 12],
+  ] as const)("EVL-27 a run goes on or ends after the first 5 attempts: %s", async (reason, more, attempted) => {
+    const report = await runEval(defineEval({ ...spam(12), ...more() }), { concurrency: 1 });
+    expect(report.attempts).toHaveLength(attempted);
+    const ended = { why: "systemic", message: expect.stringContaining(`failed with ${reason}`) };
+    expect(report.ended).toEqual(attempted === 5 ? ended : undefined);
+  });
+
   it("EVL-28 a run that is aborted reports what there is", async () => {
     const controller = new AbortController();
     const progress: Progress[] = [];
@@ -326,6 +376,28 @@ describe("running an eval", () => {
     expect(most).toBeLessThanOrEqual(16);
     // The next ones wait until no more than 10 do; two may be on their way to the queue.
     expect(Math.max(...seen.slice(16))).toBeLessThanOrEqual(13);
+  });
+
+  it("EVL-20 sixteen attempts of a lane begin before the first has ended, and no more", async () => {
+    const clock = fakeClock();
+    const waiting: (() => void)[] = [];
+    let isOpen = false;
+    const turn = { ok: true, turn: { queuedMs: 0, end: () => {}, giveBack: () => {} } } as const;
+    const pace: Pace = {
+      enter: () => (isOpen ? Promise.resolve(turn) : new Promise((resolve) => waiting.push(() => resolve(turn)))),
+      state: () => ({ requestsPerMinute: 60_000, tokensPerMinute: undefined, share: 1, queued: 0, inFlight: 0 }),
+    };
+    const running = runEval(defineEval(spam(40)), { pacing: { lane: () => pace }, concurrency: 40, clock });
+    // The next one in line looks every 100 ms whether one has ended.
+    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(1_000);
+    expect(waiting).toHaveLength(16);
+    isOpen = true;
+    for (const begin of waiting) begin();
+    let hasEnded = false;
+    void running.finally(() => (hasEnded = true));
+    while (!hasEnded) await clock.advance(100);
+    expect((await running).attempts.filter(({ status }) => status === "answered")).toHaveLength(40);
   });
 
   it("EVL-55 progress has the requests a second of each limited lane, and of none that is not limited", async () => {
