@@ -6,6 +6,7 @@ import {
   errorReason,
   Filesystem,
   provide,
+  trackBudget,
   type ModelProvider,
   type ProviderError,
   type Pace,
@@ -17,6 +18,7 @@ import {
   exact,
   memoryEvalStore,
   runEval,
+  type AttemptRecord,
   type Progress,
   type RunOptions,
 } from "@proviso/evals";
@@ -25,6 +27,8 @@ import { sharedPace, sharedPacing } from "@proviso/runtime/routing";
 import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noUsage } from "@proviso/core/internal";
+import { Expected } from "../src/run/expected.ts";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
 
 const correct = ({ row, output }: { readonly row: Mail; readonly output: { readonly label: string } }): boolean =>
@@ -267,6 +271,29 @@ describe("running an eval", () => {
     expect(counts.notRun).toBeGreaterThan(0);
     expect(counts.answered + counts.notRun).toBe(40);
     expect(scores["correct"]?.value).toBe(1);
+  });
+
+  it("EVL-22 an attempt is expected to spend the p90 of its variant's last 100, beside what is in flight", () => {
+    const expected = new Expected();
+    const usage = (totalTokens: number) => ({ ...noUsage, inputTokens: totalTokens, totalTokens });
+    const ended = (variant: string, totalTokens: number) =>
+      expected.add({ variant, usage: usage(totalTokens), judgeUsage: noUsage } as AttemptRecord);
+    const budget = trackBudget({ maxTotalTokens: 300 }, { consumed: usage(100) });
+    expect(expected.of("a").totalTokens).toBe(0);
+    for (let n = 0; n < 50; n++) ended("a", 10_000);
+    ended("b", 7);
+    for (let n = 1; n <= 100; n++) ended("a", n);
+    expect([expected.of("a").totalTokens, expected.of("b").totalTokens]).toEqual([90, 7]);
+    // The hundred and first replaces the oldest.
+    for (let n = 0; n < 10; n++) ended("a", 1_000);
+    expect(expected.of("a").totalTokens).toBe(100);
+    expect(expected.fits(budget, usage(200))).toBe(true);
+    expect(expected.fits(budget, usage(201))).toBe(false);
+    expected.begin(usage(150));
+    expect(expected.fits(budget, usage(50))).toBe(true);
+    expect(expected.fits(budget, usage(51))).toBe(false);
+    expected.end(usage(150));
+    expect(expected.fits(budget, usage(200))).toBe(true);
   });
 
   it("EVL-23 EVL-25 what is kept is not asked again, unless its row, prompt, variant or scorer is another", async () => {
