@@ -261,6 +261,44 @@ describe("a decision inside a call", () => {
     },
   );
 
+  it("SUS-4 waits inside a call that only reads", async () => {
+    const input = z.object({});
+    const seen: string[] = [];
+    const peek = defineTool({
+      name: "peek",
+      description: "Peeks.",
+      input,
+      readOnly: true,
+      execute: () => void seen.push("peeked"),
+    });
+    const guard = definePolicy({ name: "guard", tools: [peek], check: () => suspend("May it?") });
+    const inner = definePrompt({
+      key: "inner",
+      policies: [guard],
+      sections: [{ key: "task", text: "Peek.", tools: [peek] }],
+    });
+    const look = defineTool({
+      name: "look",
+      description: "Looks.",
+      input,
+      readOnly: true,
+      execute: async (_, { evaluate }) => (await evaluate(inner.bind())).text,
+    });
+    const outer = () =>
+      definePrompt({ key: "outer", sections: [{ key: "task", text: "Look.", tools: [look] }] }).bind();
+    const journal = memoryJournal();
+    const toolCall = (name: string): ScriptedStep => ({ toolCalls: [{ id: "c1", name, arguments: {} }] });
+    const error: unknown = await modelAdapter(scriptedModel([toolCall("look"), toolCall("peek")]))
+      .evaluate(outer(), { run: journal.run("r") })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ reason: "suspended", pending: { tool: "peek" } });
+    await journal.resolve((error as RunError).pending?.token ?? "", allow());
+    const { text } = await modelAdapter(scriptedModel([{ text: "Seen." }, { text: "Done." }])).evaluate(outer(), {
+      run: journal.run("r"),
+    });
+    expect([text, seen]).toEqual(["Done.", ["peeked"]]);
+  });
+
   it("SUS-4 is denied where a tool around it may not be run again", async () => {
     const world = newWorld();
     const journal = memoryJournal();
