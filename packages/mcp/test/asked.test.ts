@@ -1,8 +1,9 @@
-import { definePrompt, trackBudget } from "@proviso/core";
+import { definePrompt, trackBudget, type ToolContext } from "@proviso/core";
 import { mcpTools, type McpConnectOptions, type McpElicitation } from "@proviso/mcp";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
+import { answerAsked } from "../src/asked.ts";
 import { callTool, connectScripted } from "./support.ts";
 
 const answered = async (mode: "2026" | "2025", name: string, options: McpConnectOptions): Promise<unknown> => {
@@ -82,4 +83,45 @@ test("MCP-11 on an older connection with two calls under way what is asked is de
   expect(JSON.parse(String(result.success && result.value))).toEqual({ action: "decline" });
   controller.abort();
   await expect(waiting).rejects.toMatchObject({ code: "aborted" });
+});
+
+describe("MCP-12 what is asked", () => {
+  const call = { server: "scripted", tool: "ask", context: {} as ToolContext };
+  const asking = (options: McpConnectOptions, method: string, params: object) =>
+    answerAsked(options as never, { method, params }, call);
+
+  test("MCP-12 a form that is accepted has the defaults of its schema where nothing was entered", async () => {
+    const requestedSchema = {
+      type: "object",
+      properties: { colour: { default: "blue" }, size: { default: 3 }, name: {} },
+    };
+    const elicit = async () => ({ action: "accept" as const, content: { colour: "red" } });
+    expect(await asking({ elicit }, "elicitation/create", { message: "?", requestedSchema })).toEqual({
+      action: "accept",
+      content: { colour: "red", size: 3 },
+    });
+  });
+
+  const messages = [{ role: "user", content: { type: "text", text: "Hello." } }];
+  test.each<readonly [string, object, McpConnectOptions["sampling"]]>([
+    ["tools", { messages, tools: [{ name: "a" }] }, {}],
+    ["a choice of tools", { messages, toolChoice: { mode: "auto" } }, {}],
+    ["other contexts", { messages, includeContext: "allServers" }, {}],
+    ["a picture", { messages: [{ role: "user", content: { type: "image", data: "" } }] }, {}],
+    [
+      "a picture behind a text",
+      { messages: [{ role: "user", content: [messages[0]?.content, { type: "image" }] }] },
+      {},
+    ],
+    ["what approve does not allow", { messages }, { approve: () => false }],
+    ["what approve says anything but true to", { messages }, { approve: (() => "yes") as never }],
+    ["what is not offered", { messages }, undefined],
+  ])("MCP-12 %s is refused", async (_, params, sampling) => {
+    await expect(
+      asking(sampling === undefined ? {} : { sampling }, "sampling/createMessage", params),
+    ).rejects.toMatchObject({
+      reason: "refused",
+      message: expect.stringContaining("scripted asked for a text of a model: "),
+    });
+  });
 });
