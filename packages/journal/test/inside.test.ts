@@ -202,6 +202,39 @@ describe("a call with evaluations inside that is run again", () => {
   });
 });
 
+it("RSM-9 an answer whose arguments were hidden is asked for again", async () => {
+  const input = z.object({ key: z.string() });
+  const used: string[] = [];
+  const aborting = new AbortController();
+  const use = defineTool({
+    name: "use",
+    description: "Uses a key.",
+    input,
+    execute({ key }) {
+      used.push(key);
+      aborting.abort();
+    },
+  });
+  const inner = definePrompt({ key: "inner", sections: [{ key: "task", text: "Use it.", tools: [use] }] });
+  const outer = defineTool({
+    name: "outer",
+    description: "Evaluates.",
+    input: z.object({}),
+    idempotent: true,
+    execute: async (_, { evaluate }) => (await evaluate(inner.bind())).text,
+  });
+  const prompt = () => definePrompt({ key: "outer", sections: [{ key: "task", text: "Go.", tools: [outer] }] }).bind();
+  const journal = memoryJournal({ secrets: ["sk-canary-1"] });
+  const useIt: ScriptedStep = { toolCalls: [{ id: "u", name: "use", arguments: { key: "sk-canary-1" } }] };
+  const first = scriptedModel([{ toolCalls: [{ id: "o", name: "outer", arguments: {} }] }, useIt]);
+  await expect(
+    modelAdapter(first).evaluate(prompt(), { run: journal.run("r"), signal: aborting.signal }),
+  ).rejects.toMatchObject({ code: "aborted" });
+  const second = scriptedModel([useIt, { text: "Used." }, { text: "Done." }]);
+  expect((await modelAdapter(second).evaluate(prompt(), { run: journal.run("r") })).text).toBe("Done.");
+  expect(used).toEqual(["sk-canary-1", "sk-canary-1"]);
+});
+
 describe("a decision inside a call", () => {
   const wait = (of: string, turn: number): PolicyDecision =>
     of === "Part b" && turn === 1 ? suspend("May it?", { details: { of } }) : allow();

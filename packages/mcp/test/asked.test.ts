@@ -86,42 +86,60 @@ test("MCP-11 on an older connection with two calls under way what is asked is de
 });
 
 describe("MCP-12 what is asked", () => {
-  const call = { server: "scripted", tool: "ask", context: {} as ToolContext };
-  const asking = (options: McpConnectOptions, method: string, params: object) =>
-    answerAsked(options as never, { method, params }, call);
+  const asking = async (options: McpConnectOptions, method: string, params: object) => {
+    const evaluated: (readonly [text: string, options: unknown])[] = [];
+    const context = {
+      adapter: { name: "own" },
+      async evaluate(text: string, given: { readonly budget?: unknown }) {
+        evaluated.push([text, given.budget]);
+        return { output: "Hello!", finishReason: "stop" };
+      },
+    } as unknown as ToolContext;
+    const call = { server: "scripted", tool: "ask", context };
+    const answer = await answerAsked(options as never, { method, params }, call).catch((error: unknown) => error);
+    return { answer, evaluated };
+  };
 
   test("MCP-12 a form that is accepted has the defaults of its schema where nothing was entered", async () => {
-    const requestedSchema = {
-      type: "object",
-      properties: { colour: { default: "blue" }, size: { default: 3 }, name: {} },
-    };
+    const properties = { colour: { default: "blue" }, size: { default: 3 }, name: {} };
     const elicit = async () => ({ action: "accept" as const, content: { colour: "red" } });
-    expect(await asking({ elicit }, "elicitation/create", { message: "?", requestedSchema })).toEqual({
-      action: "accept",
-      content: { colour: "red", size: 3 },
-    });
+    const params = { message: "?", requestedSchema: { type: "object", properties } };
+    const { answer } = await asking({ elicit }, "elicitation/create", params);
+    expect(answer).toEqual({ action: "accept", content: { colour: "red", size: 3 } });
   });
 
-  const messages = [{ role: "user", content: { type: "text", text: "Hello." } }];
-  test.each<readonly [string, object, McpConnectOptions["sampling"]]>([
-    ["tools", { messages, tools: [{ name: "a" }] }, {}],
-    ["a choice of tools", { messages, toolChoice: { mode: "auto" } }, {}],
-    ["other contexts", { messages, includeContext: "allServers" }, {}],
-    ["a picture", { messages: [{ role: "user", content: { type: "image", data: "" } }] }, {}],
+  const said = { type: "text", text: "Hello." };
+  const messages = [{ role: "user", content: said }];
+  test.each([
+    [{ maxTokens: 50 }, {}, 50],
+    [{ maxTokens: 5_000 }, {}, 1_000],
+    [{ includeContext: "none", tools: [] }, { maxOutputTokens: 70, approve: () => true }, 70],
+  ])("MCP-12 a text is evaluated within the bounds: %j", async (params, sampling, maxOutputTokens) => {
+    const { answer, evaluated } = await asking({ sampling }, "sampling/createMessage", { messages, ...params });
+    expect(answer).toMatchObject({ content: { type: "text", text: "Hello!" }, model: "own", stopReason: "endTurn" });
+    expect(evaluated).toEqual([["Hello.", { maxOutputTokens }]]);
+  });
+
+  test.each<readonly [string, object, McpConnectOptions["sampling"], string]>([
+    ["tools", { messages, tools: [{ name: "a" }] }, {}, "tools are not offered"],
+    ["a choice of tools", { messages, toolChoice: { mode: "auto" } }, {}, "tools are not offered"],
+    ["other contexts", { messages, includeContext: "allServers" }, {}, "other contexts are not offered"],
+    ["a picture", { messages: [{ role: "user", content: { type: "image" } }] }, {}, "texts alone are offered"],
     [
-      "a picture behind a text",
-      { messages: [{ role: "user", content: [messages[0]?.content, { type: "image" }] }] },
+      "a picture too",
+      { messages: [{ role: "user", content: [said, { type: "image" }] }] },
       {},
+      "texts alone are offered",
     ],
-    ["what approve does not allow", { messages }, { approve: () => false }],
-    ["what approve says anything but true to", { messages }, { approve: (() => "yes") as never }],
-    ["what is not offered", { messages }, undefined],
-  ])("MCP-12 %s is refused", async (_, params, sampling) => {
-    await expect(
-      asking(sampling === undefined ? {} : { sampling }, "sampling/createMessage", params),
-    ).rejects.toMatchObject({
+    ["what approve does not allow", { messages }, { approve: () => false }, "it was not approved"],
+    ["what approve says no true to", { messages }, { approve: (() => "yes") as never }, "it was not approved"],
+    ["what is not offered", { messages }, undefined, "none is offered"],
+  ])("MCP-12 %s is refused, and nothing is evaluated", async (_, params, sampling, why) => {
+    const { answer, evaluated } = await asking({ sampling } as McpConnectOptions, "sampling/createMessage", params);
+    expect(answer).toMatchObject({
       reason: "refused",
-      message: expect.stringContaining("scripted asked for a text of a model: "),
+      message: `scripted asked for a text of a model: ${why}.`,
     });
+    expect(evaluated).toEqual([]);
   });
 });
