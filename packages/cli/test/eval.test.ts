@@ -182,6 +182,15 @@ test("EVL-50 EVL-51 eval saves a run, compares with it and writes its gates for 
   await expect(readFile(join(folder, "runs/cut.jsonl"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
+test.each(["--save", "--compare", "--junit"])("EVL-50 %s is for one eval", async (flag) => {
+  const folder = await temporaryFolder();
+  expect(await inProcess(folder, ["eval", spam, flag, "runs/all"])).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining(`${flag} is for one eval: name one of good, bad, broken, slow with --filter`),
+  });
+});
+
 test("EVL-50 STA-5 eval --stop-early ends when the gates are settled, which is no early end, and is saved", async () => {
   const folder = await temporaryFolder();
   const args = [
