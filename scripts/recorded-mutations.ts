@@ -166,7 +166,7 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "EVL-22",
     breaks: "what is in flight counts",
     file: "evals/src/run/expected.ts",
-    find: " + (this.#inFlight[amount] ?? 0)",
+    find: " + this.#inFlight[amount]",
     replace: "",
     test: "packages/evals/test/running.test.ts",
   },
