@@ -1,4 +1,5 @@
 import { contractMutations } from "./contract-mutations.ts";
+import { recordedMutations } from "./recorded-mutations.ts";
 import { routingMutations } from "./routing-mutations.ts";
 
 /** A clause of a rule broken on purpose: a text of a source file, and what stands there instead. */
@@ -291,6 +292,7 @@ export const mutations: readonly Mutation[] = [
     test: "packages/runtime/test/transactions/public.test.ts",
   },
   ...contractMutations,
+  ...recordedMutations,
   ...routingMutations,
   {
     rule: "TX-9",
@@ -317,3 +319,12 @@ export const mutations: readonly Mutation[] = [
     test: "packages/simulator/test/answers.test.ts",
   },
 ];
+
+/** The bugs that are planted for these rules, or all of them where no rule is named, and the rules that none is planted for. */
+export function plantedFor(rules: readonly string[]): {
+  readonly asked: readonly Mutation[];
+  readonly without: readonly string[];
+} {
+  const asked = rules.length === 0 ? mutations : mutations.filter(({ rule }) => rules.includes(rule));
+  return { asked, without: rules.filter((wanted) => !asked.some(({ rule }) => rule === wanted)) };
+}

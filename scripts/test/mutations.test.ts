@@ -1,12 +1,20 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { mutations } from "../mutations.ts";
+import { mutations, plantedFor } from "../mutations.ts";
 
 const root = join(import.meta.dirname, "../..");
 
 test("each mutation is another", () => {
   expect(new Set(mutations.map(({ rule, breaks }) => `${rule} ${breaks}`)).size).toBe(mutations.length);
+});
+
+test("a rule that no bug is planted for is named", () => {
+  expect(plantedFor([])).toEqual({ asked: mutations, without: [] });
+  const { asked, without } = plantedFor(["TX-7", "NON-1", "NON-2"]);
+  expect(asked).toEqual(mutations.filter(({ rule }) => rule === "TX-7"));
+  expect(asked).not.toEqual([]);
+  expect(without).toEqual(["NON-1", "NON-2"]);
 });
 
 describe("what `pnpm mutations:check` plants can be planted, and its rule has tests in the file it names", () => {

@@ -21,6 +21,39 @@ test.each([false, true])(
   },
 );
 
+test("CLI-3 without a terminal a line of progress is written in 5 s at most", async () => {
+  // A second passes with each look at the clock.
+  let now = 0;
+  const clock = { now: () => (now += 1_000), sleep: async () => {} };
+  const lines: number[] = [];
+  const stderr = { write: (text: string) => (text.includes("attempts") ? lines.push(now) : 0) };
+  const folder = await temporaryFolder();
+  expect(await inProcess(folder, ["eval", spam, "--filter", "good"], { clock, stderr })).toMatchObject({ code: 0 });
+  const waits = lines.map((at, n) => at - (lines[n - 1] ?? 0));
+  expect(waits.length).toBeGreaterThan(3);
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(5_000);
+  expect(Math.min(...waits)).toBeLessThan(10_000);
+});
+
+test.each([
+  ["a colour", {}, true],
+  ["none with NO_COLOR", { NO_COLOR: "1" }, false],
+  ["none with TERM=dumb", { TERM: "dumb" }, false],
+  ["one where NO_COLOR is empty", { NO_COLOR: "" }, true],
+])("CLI-3 on a terminal progress is one line that is taken away, and a verdict has %s", async (_, env, hasColour) => {
+  const written: string[] = [];
+  const stderr = { isTTY: true, columns: 40, write: (text: string) => written.push(text) };
+  let stdout = "";
+  const terminal = { isTTY: true, columns: 100, write: (text: string) => (stdout += text) };
+  const folder = await temporaryFolder();
+  await inProcess(folder, ["eval", spam, "--filter", "good"], { stderr, stdout: terminal, env });
+  const start = "\r\u001b[K";
+  expect(written.length).toBeGreaterThan(2);
+  expect(written.at(-1)).toBe(start);
+  for (const text of written.slice(0, -1)) expect(text.replace(start, "")).toMatch(/^good: .{0,33}$/u);
+  expect(stdout.includes("\u001b[32mpassed")).toBe(hasColour);
+});
+
 test("CLI-7 CLI-1 eval exits 1 where a gate fails, and 2 where the same fault ends all attempts", async () => {
   const folder = await temporaryFolder();
   const failed = await inProcess(folder, ["eval", spam, "--filter", "bad", "--seed", "3", "--concurrency", "4"]);
@@ -30,7 +63,7 @@ test("CLI-7 CLI-1 eval exits 1 where a gate fails, and 2 where the same fault en
   expect(JSON.parse(broken.stdout)).toMatchObject({ reports: [{ name: "broken", ended: { why: "systemic" } }] });
 });
 
-test("CLI-7 CLI-6 an interrupted eval prints the report of what there is, and exits 130", async () => {
+test("CLI-1 CLI-6 CLI-7 an interrupted eval prints the report of what there is, and exits 130", async () => {
   const folder = await temporaryFolder();
   const signal = AbortSignal.timeout(1_000);
   const { code, stdout } = await inProcess(folder, ["eval", spam, "--filter", "slow", "--json"], { signal });
@@ -147,6 +180,15 @@ test("EVL-50 EVL-51 eval saves a run, compares with it and writes its gates for 
   const cut = await inProcess(folder, [...args, "--fresh", "--max-tokens", "500", "--save", "runs/cut.jsonl"]);
   expect(cut.stderr).toContain("good is not saved: it ended before all attempts were made");
   await expect(readFile(join(folder, "runs/cut.jsonl"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test.each(["--save", "--compare", "--junit"])("EVL-50 %s is for one eval", async (flag) => {
+  const folder = await temporaryFolder();
+  expect(await inProcess(folder, ["eval", spam, flag, "runs/all"])).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining(`${flag} is for one eval: name one of good, bad, broken, slow with --filter`),
+  });
 });
 
 test("EVL-50 STA-5 eval --stop-early ends when the gates are settled, which is no early end, and is saved", async () => {

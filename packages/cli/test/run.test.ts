@@ -7,6 +7,7 @@ import { openRuns } from "@proviso/viewer";
 import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
 import { env, inProcess, processes, program, project, run, start, without } from "./support.ts";
+import { limitsIn } from "../src/limits.ts";
 
 const greetings = join(processes, "greetings.ts");
 
@@ -294,4 +295,14 @@ test("CLI-10 the config says where runs are, and flags win", async () => {
   const none = await project(`import base from ${base};\nexport default { ...base, runs: false };\n`);
   expect(await inProcess(none, ["run", `${greetings}#fixed`])).toMatchObject({ code: 0 });
   expect(existsSync(join(none, ".proviso"))).toBe(false);
+});
+
+test.each([
+  ["500ms", 500],
+  ["1.5s", 1_500],
+  ["90s", 90_000],
+  ["5m", 300_000],
+  ["2h", 7_200_000],
+])("CLI-5 --deadline %s are %i milliseconds", (deadline, ms) => {
+  expect(limitsIn({ deadline })).toEqual({ deadlineMs: ms, budget: undefined });
 });

@@ -54,6 +54,19 @@ describe("the definition of an eval", () => {
     expect(asked).toEqual([]);
   });
 
+  it("EVL-2 a row's id is what `id` says, else its id, a number too, else 16 digits of the hash of its content", async () => {
+    const idsOf = async (id?: (row: object) => string): Promise<readonly string[]> => {
+      const data = [{ id: 7, text: "a" }, { id: "x", text: "b" }, { text: "c" }];
+      const { attempts } = await runEval(
+        defineEval({ ...base, data: data as never, ...(id === undefined ? {} : { id }) }),
+      );
+      return attempts.map(({ rowId }) => rowId).toSorted();
+    };
+    const own = (await idsOf()).map((each) => each.replace(/^[0-9a-f]{16}$/u, "hash"));
+    expect(own.toSorted()).toEqual(["7", "hash", "x"]);
+    expect(await idsOf((row) => `row ${(row as { text: string }).text}`)).toEqual(["row a", "row b", "row c"]);
+  });
+
   it("EVL-1 all faults of the data come at once, twenty of them with a count", async () => {
     const data = Array.from({ length: 50 }, () => 1);
     await expect(runEval(defineEval({ ...base, data: data as never }))).rejects.toThrow(
@@ -104,6 +117,13 @@ describe("the definition of an eval", () => {
       "A sample of 4 cannot be drawn from 3 rows.",
     );
     expect(() => split(mails(3), { test: 1 })).toThrow("between 0 and 1");
+  });
+
+  it("EVL-4 the test part of a split has its share of the keys", async () => {
+    for (const share of [0.1, 0.5, 0.9]) {
+      const tested = await collected(split(mails(2_000), { test: share }).test);
+      expect(Math.abs(tested.length / 2_000 - share)).toBeLessThan(0.03);
+    }
   });
 
   it("EVL-4 a generator is read once for both parts", async () => {

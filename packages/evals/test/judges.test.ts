@@ -3,6 +3,7 @@ import {
   type ModelFailure,
   type ModelRequest,
   type ModelResponse,
+  type Pacing,
   type ProviderAdapter,
 } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
@@ -20,6 +21,7 @@ import {
   type Scorer,
 } from "@proviso/evals";
 import { modelAdapter } from "@proviso/runtime";
+import { sharedPacing } from "@proviso/runtime/routing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { correctedDifference, correctedWithin, type JudgedRow } from "../src/statistics/corrected-rows.ts";
@@ -122,6 +124,68 @@ describe("judges", () => {
     expect(counts.notRun).toBeGreaterThan(10);
     expect(counts.unscored).toBe(0);
     expect(report.spent.totalTokens).toBeLessThanOrEqual(700 + 120);
+  });
+
+  it("EVL-16 what a judge spent counts, also where it fails, or the budget cuts it short", async () => {
+    let requests = 0;
+    const usage = { inputTokens: 100, outputTokens: 7 };
+    const babbling = modelAdapter({
+      name: "babbling",
+      model: "babbling-1",
+      capabilities: { tools: true, nativeOutput: true },
+      async generate() {
+        requests += 1;
+        return { message: { role: "assistant", text: "Well.", toolCalls: [] }, finishReason: "stop", usage };
+      },
+    });
+    const polite = judge({ adapter: babbling, rubric: "Is polite." });
+    const failed = await runEval(greetings({ polite }, { count: 3 }));
+    expect(failed.variants["default"]?.counts).toMatchObject({ answered: 3, unscored: 3 });
+    expect(failed.spent.totalTokens).toBe(3 * 13 + requests * 107);
+    requests = 0;
+    const asked: string[] = [];
+    const cut = await runEval(greetings({ polite }, { asked }), { budget: { maxTotalTokens: 150 }, concurrency: 1 });
+    expect(cut.ended?.why).toBe("budget");
+    expect(cut.variants["default"]?.counts).toMatchObject({ answered: 0, unscored: 0, notRun: 20 });
+    expect(cut.spent.totalTokens).toBe(asked.length * 13 + requests * 107);
+  });
+
+  it("EVL-16 an attempt whose judge an abort cuts short is not run", async () => {
+    const controller = new AbortController();
+    const adapter = modelAdapter({
+      name: "slow",
+      model: "slow-1",
+      capabilities: { tools: true, nativeOutput: true },
+      generate: ({ signal }) =>
+        new Promise((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason as Error));
+          controller.abort();
+        }),
+    });
+    const polite = judge({ adapter, rubric: "Is polite." });
+    const report = await runEval(greetings({ polite }), { signal: controller.signal, concurrency: 1 });
+    expect(report.ended?.why).toBe("aborted");
+    expect(report.variants["default"]?.counts).toMatchObject({ answered: 0, unscored: 0, notRun: 20 });
+  });
+
+  it("EVL-16 a judge keeps the pace of its own adapter and model", async () => {
+    const entered: Record<string, number> = {};
+    const shared = sharedPacing({ requestsPerMinute: 600_000 });
+    const pacing: Pacing = {
+      lane(adapter, model) {
+        const pace = shared.lane(adapter, model);
+        return {
+          ...pace,
+          enter(...given) {
+            entered[`${adapter} ${model}`] = (entered[`${adapter} ${model}`] ?? 0) + 1;
+            return pace.enter(...given);
+          },
+        };
+      },
+    };
+    const polite = judge({ adapter: referee(() => true), rubric: "Is polite." });
+    await runEval(greetings({ polite }, { count: 3 }), { pacing });
+    expect(entered).toEqual({ "words words-1": 3, "referee referee-1": 3 });
   });
 
   it("EVL-21 a budget in dollars needs the price of a judge's model, too", async () => {

@@ -116,6 +116,38 @@ describe("comparing two answers", () => {
     expect(difference?.bounds.worst.value).toBeCloseTo(-13 / 40);
   });
 
+  it("EVL-17 two failed answers are neither, and the share of odd verdicts is one of all that were given", async () => {
+    const asked: string[] = [];
+    const fails = (text: string): boolean => text.includes("3");
+    const both = defineEval({
+      name: "greetings",
+      data: guests(40),
+      prompt: ({ name }: Guest) => greet.bind({ name }),
+      variants: {
+        one: { adapter: answering((text) => (fails(text) ? new Error("down") : "Hi."), [], "one") },
+        other: { adapter: answering((text) => (fails(text) ? new Error("down") : "Hi."), [], "other") },
+      },
+      scorers: { says: () => 1 },
+      pairScorers: { preferred: preferring(referee(() => "neither", asked)) },
+    });
+    const report = await runEval(both);
+    expect(asked).toHaveLength((40 - 13) * 2);
+    expect(report.differences["other"]?.["preferred"]).toMatchObject({ value: 0, wins: 0, losses: 0, ties: 40 });
+    // Every fourth pair has no verdict; of the other thirty, ten go by their place.
+    const odd = (first: string, second: string): Better | Error => {
+      const number = Number(/Guest (\d+)/u.exec(first + second)?.[1]);
+      if (number % 4 === 3) return new Error("down");
+      return number % 4 === 0 ? "first" : "neither";
+    };
+    const named: PairScorer<Guest, string> = pairwise({
+      adapter: referee(odd),
+      question: "Which one is more polite?",
+      show: ({ row }) => row.name,
+    });
+    const { difference } = await preferredIn(greetings(named));
+    expect(difference).toMatchObject({ ties: 30, inconsistent: 10 / 30 });
+  });
+
   it.each<readonly [string, PairScorer<Guest, string>]>([
     ["a judge that is down", preferring(referee(() => new Error("down")))],
     ["one that throws", { prefer: () => Promise.reject(new Error("broken")) }],

@@ -89,9 +89,20 @@ describe("the report of an eval", () => {
       });
       return (await runEval(of)).gates[0]?.verdict;
     };
-    expect(await verdict(10)).toBe("unsettled");
-    expect(await verdict(50)).toBe("passed");
+    expect(await verdict(19)).toBe("unsettled");
+    // Exactly 1 in 20.
+    expect(await verdict(20)).toBe("passed");
   });
+
+  it.each([-0.1, 1.1, Number.NaN, Number.POSITIVE_INFINITY, "1", null, undefined])(
+    "EVL-12 %s is no number within the range: the attempt is unscored",
+    async (returned) => {
+      const scorers = { odd: () => returned as number };
+      const report = await runEval(defineEval({ ...base, data: mails(2), adapter: wordList([]), scorers }));
+      expect(report.variants["default"]?.counts).toMatchObject({ answered: 2, unscored: 2 });
+      expect(report.attempts[0]?.scores["odd"]).toEqual({ unscored: expect.stringContaining("It returned") });
+    },
+  );
 
   it("EVL-14 a verdict that failures of the surroundings could change is unsettled", async () => {
     const failing = (count: number) =>
@@ -111,6 +122,27 @@ describe("the report of an eval", () => {
     expect(await verdict(0)).toBe("passed");
     expect(await verdict(30)).toBe("unsettled");
   });
+
+  it.each(["the baseline", "the variant"])(
+    "EVL-14 a difference that failures of %s could change is unsettled",
+    async (side) => {
+      const number = (text: string): number => Number(/number (\d+)/u.exec(text)?.[1]);
+      const isSpam = (text: string): boolean => text.includes("Win");
+      const failing = answering((text) =>
+        number(text) < 30 ? new Error("no key") : JSON.stringify({ label: isSpam(text) ? "spam" : "ham" }),
+      );
+      // Wrong where the other one failed.
+      const wrong = answering((text) => JSON.stringify({ label: number(text) < 30 === isSpam(text) ? "ham" : "spam" }));
+      const [baseline, variant] = side === "the baseline" ? [failing, wrong] : [wordList(["Win"]), failing];
+      const of = defineEval({
+        ...base,
+        data: mails(100),
+        variants: { baseline: { adapter: baseline }, variant: { adapter: variant } },
+        gates: { correct: { noWorseBy: 0.1 } },
+      });
+      expect((await runEval(of, { concurrency: 1, seed: 3 })).gates).toMatchObject([{ verdict: "unsettled" }]);
+    },
+  );
 
   it("STA-5 a run ends when all gates are settled, over a beginning of the order", async () => {
     const asked: string[] = [];

@@ -6,6 +6,9 @@ import {
   errorReason,
   Filesystem,
   provide,
+  trackBudget,
+  type ModelProvider,
+  type ProviderError,
   type Pace,
 } from "@proviso/core";
 import {
@@ -15,6 +18,7 @@ import {
   exact,
   memoryEvalStore,
   runEval,
+  type AttemptRecord,
   type Progress,
   type RunOptions,
 } from "@proviso/evals";
@@ -23,6 +27,8 @@ import { sharedPace, sharedPacing } from "@proviso/runtime/routing";
 import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noUsage } from "@proviso/core/internal";
+import { Expected } from "../src/run/expected.ts";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
 
 const correct = ({ row, output }: { readonly row: Mail; readonly output: { readonly label: string } }): boolean =>
@@ -34,6 +40,39 @@ const spam = (count: number, asked: string[] = []) => ({
   adapter: wordList(["Win"], asked),
   scorers: { correct },
 });
+
+/** A prompt that cannot be rendered. */
+const broken = definePrompt({
+  key: "broken",
+  params: z.object({}),
+  output: z.object({ label: z.enum(["spam", "ham"]) }),
+  sections: [
+    {
+      key: "task",
+      text: "Spam or ham?",
+      enabled: () => {
+        throw new Error("It cannot be said.");
+      },
+    },
+  ],
+});
+/** A model that refuses every request but one, for one reason; to that one it answers, or refuses it for another. */
+function refusing(reason: ProviderError["reason"], but = Infinity, other?: ProviderError["reason"]) {
+  let requests = 0;
+  const provider: ModelProvider = {
+    name: "refusing",
+    model: "refusing-1",
+    capabilities: { tools: true, nativeOutput: true },
+    async generate() {
+      const isOther = ++requests === but;
+      if (isOther && other === undefined) {
+        return { message: { role: "assistant", text: '{"label":"ham"}', toolCalls: [] }, finishReason: "stop" };
+      }
+      return { failure: "provider", reason: isOther ? (other ?? reason) : reason, message: "No.", status: 400 };
+    },
+  };
+  return { adapter: modelAdapter(provider, { throttle: { maxAttempts: 1 } }) };
+}
 
 describe("running an eval", () => {
   it("EVL-3 EVL-10 runs every row on every variant, and says what became of each attempt", async () => {
@@ -234,6 +273,29 @@ describe("running an eval", () => {
     expect(scores["correct"]?.value).toBe(1);
   });
 
+  it("EVL-22 an attempt is expected to spend the p90 of its variant's last 100, beside what is in flight", () => {
+    const expected = new Expected();
+    const usage = (totalTokens: number) => ({ ...noUsage, inputTokens: totalTokens, totalTokens });
+    const ended = (variant: string, totalTokens: number) =>
+      expected.add({ variant, usage: usage(totalTokens), judgeUsage: noUsage } as AttemptRecord);
+    const budget = trackBudget({ maxTotalTokens: 300 }, { consumed: usage(100) });
+    expect(expected.of("a").totalTokens).toBe(0);
+    for (let n = 0; n < 50; n++) ended("a", 10_000);
+    ended("b", 7);
+    for (let n = 1; n <= 100; n++) ended("a", n);
+    expect([expected.of("a").totalTokens, expected.of("b").totalTokens]).toEqual([90, 7]);
+    // The hundred and first replaces the oldest.
+    for (let n = 0; n < 10; n++) ended("a", 1_000);
+    expect(expected.of("a").totalTokens).toBe(100);
+    expect(expected.fits(budget, usage(200))).toBe(true);
+    expect(expected.fits(budget, usage(201))).toBe(false);
+    expected.begin(usage(150));
+    expect(expected.fits(budget, usage(50))).toBe(true);
+    expect(expected.fits(budget, usage(51))).toBe(false);
+    expected.end(usage(150));
+    expect(expected.fits(budget, usage(200))).toBe(true);
+  });
+
   it("EVL-23 EVL-25 what is kept is not asked again, unless its row, prompt, variant or scorer is another", async () => {
     const store = memoryEvalStore();
     const count = async (more: object, options: object = {}): Promise<number> => {
@@ -278,6 +340,21 @@ describe("running an eval", () => {
     });
     expect(asked).toHaveLength(5);
     expect(report.passes).toBe(false);
+  });
+
+  it.each([
+    ["api_key_error", () => refusing("api_key"), 5],
+    ["not_found_error", () => refusing("not_found"), 5],
+    ["bad_request_error", () => refusing("bad_request"), 5],
+    ["render_error", () => ({ prompt: () => broken.bind({}) }), 5],
+    ["a reason that is the row's own", () => refusing("refusal"), 12],
+    ["one answer among them", () => refusing("api_key", 4), 12],
+    ["another reason among them", () => refusing("api_key", 1, "not_found"), 12],
+  ] as const)("EVL-27 a run goes on or ends after the first 5 attempts: %s", async (reason, more, attempted) => {
+    const report = await runEval(defineEval({ ...spam(12), ...more() }), { concurrency: 1 });
+    expect(report.attempts).toHaveLength(attempted);
+    const ended = { why: "systemic", message: expect.stringContaining(`failed with ${reason}`) };
+    expect(report.ended).toEqual(attempted === 5 ? ended : undefined);
   });
 
   it("EVL-28 a run that is aborted reports what there is", async () => {
@@ -326,6 +403,28 @@ describe("running an eval", () => {
     expect(most).toBeLessThanOrEqual(16);
     // The next ones wait until no more than 10 do; two may be on their way to the queue.
     expect(Math.max(...seen.slice(16))).toBeLessThanOrEqual(13);
+  });
+
+  it("EVL-20 sixteen attempts of a lane begin before the first has ended, and no more", async () => {
+    const clock = fakeClock();
+    const waiting: (() => void)[] = [];
+    let isOpen = false;
+    const turn = { ok: true, turn: { queuedMs: 0, end: () => {}, giveBack: () => {} } } as const;
+    const pace: Pace = {
+      enter: () => (isOpen ? Promise.resolve(turn) : new Promise((resolve) => waiting.push(() => resolve(turn)))),
+      state: () => ({ requestsPerMinute: 60_000, tokensPerMinute: undefined, share: 1, queued: 0, inFlight: 0 }),
+    };
+    const running = runEval(defineEval(spam(40)), { pacing: { lane: () => pace }, concurrency: 40, clock });
+    // The next one in line looks every 100 ms whether one has ended.
+    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(1_000);
+    expect(waiting).toHaveLength(16);
+    isOpen = true;
+    for (const begin of waiting) begin();
+    let hasEnded = false;
+    void running.finally(() => (hasEnded = true));
+    while (!hasEnded) await clock.advance(100);
+    expect((await running).attempts.filter(({ status }) => status === "answered")).toHaveLength(40);
   });
 
   it("EVL-55 progress has the requests a second of each limited lane, and of none that is not limited", async () => {

@@ -25,7 +25,7 @@ import { mails, type Mail } from "./support.ts";
 const folder = await mkdtemp(join(tmpdir(), "proviso-evals-"));
 afterAll(() => rm(folder, { recursive: true }));
 
-const keys = { model: "sk-canary-model-5b1f", judge: "sk-canary-judge-77aa" } as const;
+const keys = { model: "sk-canary-model-5b1f", judge: "sk-canary-judge-77aa", pairs: "sk-canary-pairs-20c4" } as const;
 
 /** A model that says its key wherever it can. */
 const indiscreet = (key: string, answer: (text: string) => string | undefined) =>
@@ -55,11 +55,12 @@ const triaging = indiscreet(keys.model, (text) => {
   if (number % 5 === 4) return undefined;
   return JSON.stringify({ label: "spam", note: `My key is ${keys.model}.` });
 });
-const referee = indiscreet(keys.judge, (text) => {
-  if (text.includes("number 6.")) return undefined;
-  const reason = `I was asked with ${keys.judge}.`;
-  return JSON.stringify(text.includes("The first answer") ? { reason, better: "first" } : { reason, passes: true });
-});
+const refereeWith = (key: string, verdict: object) =>
+  indiscreet(key, (text) =>
+    text.includes("number 6.") ? undefined : JSON.stringify({ reason: `I was asked with ${key}.`, ...verdict }),
+  );
+const referee = refereeWith(keys.judge, { passes: true });
+const pairReferee = refereeWith(keys.pairs, { better: "first" });
 const say = definePrompt({ key: "say", params: z.object({ text: z.string() }), text: "Spam or ham?\n\n{{text}}" });
 const spam = (count = 12) =>
   defineEval({
@@ -79,7 +80,7 @@ const spam = (count = 12) =>
       },
       judged: judge({ adapter: referee, rubric: "Is good." }),
     },
-    pairScorers: { preferred: pairwise({ adapter: referee, question: "Which is better?" }) },
+    pairScorers: { preferred: pairwise({ adapter: pairReferee, question: "Which is better?" }) },
     gates: { judged: { atLeast: 0.5 } },
   });
 

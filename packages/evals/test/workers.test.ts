@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { noServer, startRedis, type RedisServer } from "../../worker/test/redis-server.ts";
+import { attemptServer } from "../src/run/workers.ts";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
 
 const spam = (adapter = wordList(["Win"]), count = 24) =>
@@ -218,4 +219,23 @@ test("EVL-53 workers of one's own: the run keeps order, budget and statistics, a
   const report = await runEval(spam(), { workers, concurrency: 1, budget: { maxTotalTokens: 500 } });
   expect(report.ended).toEqual({ why: "systemic", message: "No desk is free." });
   expect([closed, jobs]).toEqual([1, [["spam", 1, 500]]]);
+});
+
+test("EVL-53 a worker whose scorers, variant, row or prompt are others refuses, and the message names both", async () => {
+  const data = mails(4);
+  const here = { ...spamParts, data, adapter: wordList(["Win"]) };
+  const servedBy = async (there: object): Promise<EvalReport["ended"]> => {
+    const workers = { run: attemptServer([defineEval({ ...here, ...there })], {}), close: async () => {} };
+    return (await runEval(defineEval(here), { workers, concurrency: 1 })).ended;
+  };
+  expect(await servedBy({})).toBeUndefined();
+  const others: readonly (readonly [object, string])[] = [
+    [{ scorers: { right: { score: () => true, version: "2" } } }, 'another scorer "right"'],
+    [{ adapter: wordList(["Win"]), variants: { default: { version: "2" } } }, 'another variant "default"'],
+    [{ data: data.map((row) => ({ ...row, label: "ham" as const })) }, "with another row or prompt"],
+    [{ prompt: ({ text }: Mail) => triage.bind({ text: `${text}!` }) }, "another "],
+  ];
+  for (const [there, says] of others) {
+    expect(await servedBy(there), says).toEqual({ why: "systemic", message: expect.stringContaining(says) });
+  }
 });

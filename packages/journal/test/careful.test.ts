@@ -77,12 +77,17 @@ it("JRN-6 the reason of a cancellation shows no secret", async () => {
 it("JRN-9 files of others are passed over, and an id that makes no file name is refused", async () => {
   const path = await folder();
   const journal = folderJournal(path);
-  const adapter = modelAdapter(scriptedModel([{ text: "Done." }, { text: "Done." }]));
+  const adapter = modelAdapter(scriptedModel([{ text: "Done." }, { text: "Done." }, { text: "Done." }]));
   await adapter.evaluate("Hello.", { run: journal.run("r") });
   for (const name of ["100%.jsonl", "%2f.jsonl", "a:b.jsonl", ".jsonl"]) await writeFile(join(path, name), "x\n");
   expect((await listed(journal.list())).map(({ id }) => id)).toEqual(["r"]);
   await expect(adapter.evaluate("Hello.", { run: journal.run("很".repeat(100)) })).rejects.toThrow(
     "file name of 306 bytes",
+  );
+  // Three bytes each, and six of ".jsonl": 255 fit.
+  expect((await adapter.evaluate("Hello.", { run: journal.run("很".repeat(83)) })).text).toBe("Done.");
+  await expect(adapter.evaluate("Hello.", { run: journal.run(`${"很".repeat(83)}a`) })).rejects.toThrow(
+    "file name of 256 bytes",
   );
 });
 

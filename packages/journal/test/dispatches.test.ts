@@ -131,3 +131,42 @@ test("RPL-8 a replayed stream has what its own evaluation dispatched, and not wh
     expect(await appsOf(again)).toEqual(apps);
   }
 });
+
+test("RSM-2 feedback on a kept call stands: wherever the process ended, the model reads what was given, and nothing twice", async () => {
+  let asked = 0;
+  const look = defineTool({ name: "look", description: "Looks.", input, readOnly: true, execute: () => "seen" });
+  const promptWith = () =>
+    definePrompt({
+      key: "looks",
+      sections: [{ key: "task", text: "Look.", tools: [look] }],
+      feedback: [
+        { name: "count", every: { calls: 1 }, provide: () => `Number ${++asked}.` },
+        { name: "second", every: { calls: 2 }, provide: () => "Go on." },
+      ],
+    }).bind();
+  const call = (id: string): ScriptedStep => ({ toolCalls: [{ id, name: "look", arguments: {} }] });
+  const turns = [call("c1"), call("c2"), { text: "Done." }];
+  const journal = memoryJournal();
+  const whole = await modelAdapter(scriptedModel([...turns])).evaluate(promptWith(), { run: journal.run("r") });
+  expect(whole.messages.filter(({ role }) => role === "tool")).toMatchObject([
+    { text: expect.stringContaining("Number 1.") },
+    { text: expect.stringMatching(/Number 2\.[^]*Go on\./) },
+  ]);
+  const entries = await listed(journal.entries("r"));
+  for (const [place, entry] of entries.entries()) {
+    const kept = entries.slice(0, place + 1);
+    const texts = kept.flatMap((each) =>
+      each.kind === "event" && each.event.type === "feedback.given" ? [each.event.text] : [],
+    );
+    asked = texts.filter((text) => text !== "Go on.").length;
+    const answers = kept.filter(({ kind }) => kind === "answered").length;
+    const run = (await cutOff(journal, place + 1)).run("r", { takeOver: true });
+    const { messages } = await modelAdapter(scriptedModel(turns.slice(answers))).evaluate(promptWith(), { run });
+    const read = messages.map(({ text }) => text).join("\n");
+    for (const text of texts) expect(read.split(text).length - 1, `${text} in ${place}`).toBe(1);
+    // Of a call that is kept without its feedback nobody is asked again.
+    const next = entries[place + 1];
+    const isTorn = next?.kind === "event" && next.event.type === "feedback.given";
+    if (!isTorn) expect(messages, `${entry.kind} at ${place}`).toEqual(whole.messages);
+  }
+});

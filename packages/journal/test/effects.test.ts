@@ -6,13 +6,14 @@ import {
   provide,
   RunError,
   resourceKey,
+  toolOk,
   type Snapshotable,
 } from "@proviso/core";
 import { createJournal, memoryJournal, type JournalEntry } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { hostFilesystem, SqliteDatabase, sqliteResource } from "@proviso/node";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
-import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { fakeClock, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -148,6 +149,34 @@ describe("effects of a run", () => {
     expect(keys).toEqual([started?.kind === "started" ? started.idempotencyKey : ""]);
   });
 
+  it("EFF-4 reconcile that takes longer than 30 s is unknown", async () => {
+    const { entries } = await recordedFiles(memoryFilesystem());
+    const journal = await cut(
+      entries,
+      placeOf(entries, ({ kind }) => kind === "started"),
+    );
+    const clock = fakeClock();
+    const done: string[] = [];
+    const asked = Promise.withResolvers<void>();
+    const reconcile = () => {
+      asked.resolve();
+      return new Promise(() => {});
+    };
+    let hasEnded = false;
+    const evaluating = modelAdapter(scriptedModel([{ text: "Done." }]), { clock })
+      .evaluate(filesPrompt({ reconcile }, done), {
+        run: journal.run("r", { takeOver: true }),
+        resources: [provide(Filesystem, memoryFilesystem())],
+      })
+      .finally(() => (hasEnded = true));
+    await asked.promise;
+    await clock.advance(29_999);
+    expect(hasEnded).toBe(false);
+    await clock.advance(1);
+    expect((await evaluating).toolResults[0]?.result.message).toContain("It is not known whether write was done");
+    expect(done).toEqual([]);
+  });
+
   it("EFF-4 reconcile may change nothing", async () => {
     const { entries } = await recordedFiles(memoryFilesystem());
     const journal = await cut(
@@ -181,7 +210,20 @@ describe("effects of a run", () => {
     expect([(await files.read("a")).text, (await files.read("b/c")).text]).toEqual(["before x", "x"]);
   });
 
-  it("RSM-2 EFF-5 a host folder finds what kept calls wrote, and a call between finish and commit is not repeated blindly", async () => {
+  it("FRK-3 FRK-4 a fork has what the calls before changed, and of one that is given another result nothing", async () => {
+    const { journal } = await recordedFiles(memoryFilesystem());
+    const filesAfter = async (id: string, result?: object): Promise<readonly string[]> => {
+      const files = memoryFilesystem();
+      const run = journal.fork("r", { at: 4, id, ...(result === undefined ? {} : { result: result as never }) });
+      const options = { run, resources: [provide(Filesystem, files)] };
+      await modelAdapter(scriptedModel([{ text: "Done." }])).evaluate(filesPrompt(), options);
+      return files.glob("**");
+    };
+    expect(await filesAfter("same")).toEqual(["a", "b/c"]);
+    expect(await filesAfter("other", toolOk("elsewhere"))).toEqual(["a"]);
+  });
+
+  it("RSM-2 EFF-3 EFF-5 a host folder finds what kept calls wrote, and a call between finish and commit is not repeated blindly", async () => {
     const root = await folder();
     const files = hostFilesystem(root);
     const { entries } = await recordedFiles(files);

@@ -202,6 +202,39 @@ describe("a call with evaluations inside that is run again", () => {
   });
 });
 
+it("RSM-9 an answer whose arguments were hidden is asked for again", async () => {
+  const input = z.object({ key: z.string() });
+  const used: string[] = [];
+  const aborting = new AbortController();
+  const use = defineTool({
+    name: "use",
+    description: "Uses a key.",
+    input,
+    execute({ key }) {
+      used.push(key);
+      aborting.abort();
+    },
+  });
+  const inner = definePrompt({ key: "inner", sections: [{ key: "task", text: "Use it.", tools: [use] }] });
+  const outer = defineTool({
+    name: "outer",
+    description: "Evaluates.",
+    input: z.object({}),
+    idempotent: true,
+    execute: async (_, { evaluate }) => (await evaluate(inner.bind())).text,
+  });
+  const prompt = () => definePrompt({ key: "outer", sections: [{ key: "task", text: "Go.", tools: [outer] }] }).bind();
+  const journal = memoryJournal({ secrets: ["sk-canary-1"] });
+  const useIt: ScriptedStep = { toolCalls: [{ id: "u", name: "use", arguments: { key: "sk-canary-1" } }] };
+  const first = scriptedModel([{ toolCalls: [{ id: "o", name: "outer", arguments: {} }] }, useIt]);
+  await expect(
+    modelAdapter(first).evaluate(prompt(), { run: journal.run("r"), signal: aborting.signal }),
+  ).rejects.toMatchObject({ code: "aborted" });
+  const second = scriptedModel([useIt, { text: "Used." }, { text: "Done." }]);
+  expect((await modelAdapter(second).evaluate(prompt(), { run: journal.run("r") })).text).toBe("Done.");
+  expect(used).toEqual(["sk-canary-1", "sk-canary-1"]);
+});
+
 describe("a decision inside a call", () => {
   const wait = (of: string, turn: number): PolicyDecision =>
     of === "Part b" && turn === 1 ? suspend("May it?", { details: { of } }) : allow();
@@ -260,6 +293,44 @@ describe("a decision inside a call", () => {
       expect(end.response?.text).toBe("Surveyed.");
     },
   );
+
+  it("SUS-4 waits inside a call that only reads", async () => {
+    const input = z.object({});
+    const seen: string[] = [];
+    const peek = defineTool({
+      name: "peek",
+      description: "Peeks.",
+      input,
+      readOnly: true,
+      execute: () => void seen.push("peeked"),
+    });
+    const guard = definePolicy({ name: "guard", tools: [peek], check: () => suspend("May it?") });
+    const inner = definePrompt({
+      key: "inner",
+      policies: [guard],
+      sections: [{ key: "task", text: "Peek.", tools: [peek] }],
+    });
+    const look = defineTool({
+      name: "look",
+      description: "Looks.",
+      input,
+      readOnly: true,
+      execute: async (_, { evaluate }) => (await evaluate(inner.bind())).text,
+    });
+    const outer = () =>
+      definePrompt({ key: "outer", sections: [{ key: "task", text: "Look.", tools: [look] }] }).bind();
+    const journal = memoryJournal();
+    const toolCall = (name: string): ScriptedStep => ({ toolCalls: [{ id: "c1", name, arguments: {} }] });
+    const error: unknown = await modelAdapter(scriptedModel([toolCall("look"), toolCall("peek")]))
+      .evaluate(outer(), { run: journal.run("r") })
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ reason: "suspended", pending: { tool: "peek" } });
+    await journal.resolve((error as RunError).pending?.token ?? "", allow());
+    const { text } = await modelAdapter(scriptedModel([{ text: "Seen." }, { text: "Done." }])).evaluate(outer(), {
+      run: journal.run("r"),
+    });
+    expect([text, seen]).toEqual(["Done.", ["peeked"]]);
+  });
 
   it("SUS-4 is denied where a tool around it may not be run again", async () => {
     const world = newWorld();

@@ -79,6 +79,46 @@ it("JRN-4 a handler that may change something begins when the store has the entr
   }
 });
 
+it("JRN-4 what nothing waits for is written when 256 entries wait, or after flushMs", async () => {
+  const store = memoryStore();
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  /** How many entries each write had, while a handler ran that made so many. */
+  const writtenWhile = async (flushMs: number, entries: number): Promise<readonly number[]> => {
+    const written: number[] = [];
+    const wrote = Promise.withResolvers<void>();
+    let inside: readonly number[] = [];
+    const watched: JournalStore = {
+      ...store,
+      append(frames) {
+        written.push(frames.reduce((sum, { count }) => sum + count, 0));
+        wrote.resolve();
+        return store.append(frames);
+      },
+    };
+    const act = defineTool({
+      name: "act",
+      description: "Goes on.",
+      input: z.object({}),
+      readOnly: true,
+      async execute(_, { progress }) {
+        for (let done = 0; done < entries; done++) progress({ done });
+        for (let turns = 0; turns < 5; turns++) await turn();
+        if (flushMs === 1) await wrote.promise;
+        inside = [...written];
+      },
+    });
+    const prompt = definePrompt({ key: "act", sections: [{ key: "task", text: "Act.", tools: [act] }] }).bind();
+    const run = createJournal(watched, { flushMs }).run(`${flushMs} ${entries}`);
+    await modelAdapter(scriptedModel([call, { text: "Done." }])).evaluate(prompt, { run });
+    return inside;
+  };
+  expect(await writtenWhile(60_000, 200)).toEqual([]);
+  expect(await writtenWhile(60_000, 260)).toEqual([256]);
+  // What comes while a write is under way is written after it, together.
+  expect(await writtenWhile(60_000, 600)).toEqual([256, expect.any(Number)]);
+  expect((await writtenWhile(1, 200))[0]).toBeGreaterThan(200);
+});
+
 it.each([
   ["before the handler", 0, false],
   ["after the answer", 1, true],

@@ -78,6 +78,21 @@ describe("PGlite, in process", () => {
     expect(waits).toEqual([50, 250]);
     expect(await framesOf(store, "ada")).toEqual([frame({ first: 0 })]);
   });
+
+  test("JST-9 a statement whose connection is lost is sent again three times at most", async () => {
+    const waits: number[] = [];
+    let sent = 0;
+    const away: PostgresClient = {
+      async query() {
+        sent += 1;
+        throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+      },
+    };
+    const clock = { now: () => 0, sleep: async (ms: number) => void waits.push(ms) };
+    const store = postgresStore(away, { clock: clock as never });
+    await expect(store.append([frame({ first: 0 })])).rejects.toMatchObject({ code: "journal", reason: "failed" });
+    expect([sent, waits]).toEqual([4, [50, 250, 1_000]]);
+  });
 });
 
 describe.skipIf(noServer !== undefined)(`a real server ${noServer ?? ""}`, () => {

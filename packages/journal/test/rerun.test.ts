@@ -124,6 +124,16 @@ it("RPL-3 RPL-4 a handler that returns something else is named, and no handler b
   expect((await replay(changed, journal.replay("r"))).response?.text).toBe("Done.");
 });
 
+it("RPL-3 after a difference no other call of the same turn begins", async () => {
+  const toolCalls = ["one", "two", "three"].map((text) => ({ name: "note", arguments: { text } }));
+  const { journal } = await recorded(promptOf([noteTool([])]), [{ toolCalls }, { text: "Done." }]);
+  const again: string[] = [];
+  const changed = promptOf([noteTool(again, { changed: (text) => text.toUpperCase(), after: 10 })]);
+  const error = await differenceOf(replay(changed, journal.replay("r", { tools: "run" })));
+  expect(error.divergence).toMatchObject({ what: "call", recorded: 1, now: 11 });
+  expect(again).toHaveLength(1);
+});
+
 it("RPL-3 an event that a handler dispatches otherwise, or no more, is named", async () => {
   const { journal } = await recorded(promptOf([noteTool([])]), [call("note", { text: "one" }), { text: "Done." }]);
   const loud = promptOf([noteTool([], { changed: (text) => text.toUpperCase() })]);

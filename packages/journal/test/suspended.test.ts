@@ -437,6 +437,15 @@ describe("a run that waits for a decision", () => {
     expect(error.pending).toMatchObject({ about: "effect", callId: "c1" });
     await later.journal.resolve(error.pending?.token ?? "", { result: toolOk(1) });
     expect((await later.evaluate()).toolResults[0]?.result).toMatchObject({ success: true, value: 1 });
+    let asked = 0;
+    const once = await unknownCall(() => {
+      asked += 1;
+      return suspend("Was it noted?");
+    });
+    const waits = (await once.evaluate().catch((thrown: unknown) => thrown)) as RunError;
+    await once.journal.resolve(waits.pending?.token ?? "", deny("It was."));
+    expect((await once.evaluate()).toolResults[0]?.result).toEqual({ success: false, message: "It was." });
+    expect([asked, once.done]).toEqual([1, []]);
     expect([...denied.done, ...none.done, ...later.done]).toEqual([]);
   });
 });

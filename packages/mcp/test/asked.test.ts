@@ -1,8 +1,9 @@
-import { definePrompt, trackBudget } from "@proviso/core";
+import { definePrompt, trackBudget, type ToolContext } from "@proviso/core";
 import { mcpTools, type McpConnectOptions, type McpElicitation } from "@proviso/mcp";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
+import { answerAsked } from "../src/asked.ts";
 import { callTool, connectScripted } from "./support.ts";
 
 const answered = async (mode: "2026" | "2025", name: string, options: McpConnectOptions): Promise<unknown> => {
@@ -82,4 +83,63 @@ test("MCP-11 on an older connection with two calls under way what is asked is de
   expect(JSON.parse(String(result.success && result.value))).toEqual({ action: "decline" });
   controller.abort();
   await expect(waiting).rejects.toMatchObject({ code: "aborted" });
+});
+
+describe("MCP-12 what is asked", () => {
+  const asking = async (options: McpConnectOptions, method: string, params: object) => {
+    const evaluated: (readonly [text: string, options: unknown])[] = [];
+    const context = {
+      adapter: { name: "own" },
+      async evaluate(text: string, given: { readonly budget?: unknown }) {
+        evaluated.push([text, given.budget]);
+        return { output: "Hello!", finishReason: "stop" };
+      },
+    } as unknown as ToolContext;
+    const call = { server: "scripted", tool: "ask", context };
+    const answer = await answerAsked(options as never, { method, params }, call).catch((error: unknown) => error);
+    return { answer, evaluated };
+  };
+
+  test("MCP-12 a form that is accepted has the defaults of its schema where nothing was entered", async () => {
+    const properties = { colour: { default: "blue" }, size: { default: 3 }, name: {} };
+    const elicit = async () => ({ action: "accept" as const, content: { colour: "red" } });
+    const params = { message: "?", requestedSchema: { type: "object", properties } };
+    const { answer } = await asking({ elicit }, "elicitation/create", params);
+    expect(answer).toEqual({ action: "accept", content: { colour: "red", size: 3 } });
+  });
+
+  const said = { type: "text", text: "Hello." };
+  const messages = [{ role: "user", content: said }];
+  test.each([
+    [{ maxTokens: 50 }, {}, 50],
+    [{ maxTokens: 5_000 }, {}, 1_000],
+    [{ includeContext: "none", tools: [] }, { maxOutputTokens: 70, approve: () => true }, 70],
+  ])("MCP-12 a text is evaluated within the bounds: %j", async (params, sampling, maxOutputTokens) => {
+    const { answer, evaluated } = await asking({ sampling }, "sampling/createMessage", { messages, ...params });
+    expect(answer).toMatchObject({ content: { type: "text", text: "Hello!" }, model: "own", stopReason: "endTurn" });
+    expect(evaluated).toEqual([["Hello.", { maxOutputTokens }]]);
+  });
+
+  test.each<readonly [string, object, McpConnectOptions["sampling"], string]>([
+    ["tools", { messages, tools: [{ name: "a" }] }, {}, "tools are not offered"],
+    ["a choice of tools", { messages, toolChoice: { mode: "auto" } }, {}, "tools are not offered"],
+    ["other contexts", { messages, includeContext: "allServers" }, {}, "other contexts are not offered"],
+    ["a picture", { messages: [{ role: "user", content: { type: "image" } }] }, {}, "texts alone are offered"],
+    [
+      "a picture too",
+      { messages: [{ role: "user", content: [said, { type: "image" }] }] },
+      {},
+      "texts alone are offered",
+    ],
+    ["what approve does not allow", { messages }, { approve: () => false }, "it was not approved"],
+    ["what approve says no true to", { messages }, { approve: (() => "yes") as never }, "it was not approved"],
+    ["what is not offered", { messages }, undefined, "none is offered"],
+  ])("MCP-12 %s is refused, and nothing is evaluated", async (_, params, sampling, why) => {
+    const { answer, evaluated } = await asking({ sampling } as McpConnectOptions, "sampling/createMessage", params);
+    expect(answer).toMatchObject({
+      reason: "refused",
+      message: `scripted asked for a text of a model: ${why}.`,
+    });
+    expect(evaluated).toEqual([]);
+  });
 });

@@ -106,6 +106,7 @@ test("MCP-5 hints are believed only where trust says so", async () => {
   await using server = await connectScripted();
   const echo = (trust?: boolean | readonly string[]) => mcpTools(server, { only: ["echo"], trust })[0];
   expect(echo()).not.toHaveProperty("readOnly");
+  expect(echo()).not.toHaveProperty("idempotent");
   expect(echo(["echo"])).toMatchObject({ readOnly: true, idempotent: true });
   expect(mcpTools(server, { trust: true }).find(({ name }) => name === "wait")).not.toHaveProperty("readOnly");
   const tool = echo();

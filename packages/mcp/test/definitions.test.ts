@@ -3,6 +3,7 @@ import { Server } from "@modelcontextprotocol/server";
 import { DefinitionError } from "@proviso/core";
 import { connectMcp, mcpTools, type McpConnection, type McpServerSpec } from "@proviso/mcp";
 import { describe, expect, test } from "vitest";
+import { visibleDescription, visibleSchema, visibleText } from "../src/visible-text.ts";
 
 /** A server in this process that lists what it is given. */
 async function listing(...tools: readonly object[]): Promise<McpConnection> {
@@ -25,10 +26,10 @@ const named = async (names: readonly string[], prefix?: string): Promise<readonl
 
 describe("MCP-2 names", () => {
   test("MCP-2 other characters become _, and a longer name ends in 8 digits of its hash, the same every time", async () => {
-    const long = "a".repeat(80);
+    const long = "x".repeat(80);
     const names = await named(["files/read.text", "größe", long]);
     expect(names.slice(0, 2)).toEqual(["files_read_text", "gr__e"]);
-    expect(names[2]).toMatch(/^a{56}[0-9a-f]{8}$/);
+    expect(names[2]).toMatch(/^x{56}[0-9a-f]{8}$/);
     expect(await named(["files/read.text", "größe", long])).toEqual(names);
     expect(await named([long.slice(0, 60), `${long}b`], "pre_")).not.toContain(names[2]);
   });
@@ -76,6 +77,15 @@ describe("MCP-8 hostile descriptions", () => {
     expect(() => mcpTools(other)).toThrow(DefinitionError);
     await using third = await listing(tool("c", { description: "x".repeat(8_192) }));
     expect(mcpTools(third)).toHaveLength(1);
+  });
+
+  test("MCP-8 line breaks and tabs stay, and the bounds are 8,192 characters of a description and 262,144 of a schema", () => {
+    expect(visibleText("a\tb\r\nc\u000b\u0000d")).toBe("a\tb\r\ncd");
+    expect(visibleDescription("a".repeat(8_192), "it")).toHaveLength(8_192);
+    expect(() => visibleDescription("a".repeat(8_193), "it")).toThrow(DefinitionError);
+    const schema = (length: number) => ({ const: "a".repeat(length - JSON.stringify({ const: "" }).length) });
+    expect(visibleSchema(schema(262_144), "it")).toEqual(schema(262_144));
+    expect(() => visibleSchema(schema(262_145), "it")).toThrow(DefinitionError);
   });
 
   test("MCP-8 a property or an allowed value with invisible characters is refused: it could not be changed", async () => {

@@ -74,6 +74,17 @@ describe("BAT-1", () => {
     await iterator.return?.();
   });
 
+  test("BAT-1 four results for each that may run wait behind one that is slow; then nothing more is begun", async () => {
+    const { adapter, clock, seen } = slowModel((n) => (n === 0 ? 100_000 : 10));
+    const iterator = evaluateAll(rows(1_000), { adapter, concurrency: 2 })[Symbol.asyncIterator]();
+    const first = iterator.next();
+    await clock.advance(50_000);
+    expect(seen.asked).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    await clock.advance(50_000);
+    expect(await first).toMatchObject({ value: { index: 0 } });
+    await iterator.return?.();
+  });
+
   test("BAT-1 a source that waits for its next prompt holds no result back", async () => {
     const { adapter, clock } = slowModel(() => 10);
     async function* slowly() {

@@ -255,6 +255,47 @@ describe("SIM-22 Anthropic's prompt cache", () => {
     expect(await turn(0, { system: [{ type: "text", text: `${long}!` }] })).toEqual([0, 0]);
   });
 
+  test("SIM-22 a beginning is looked for twenty blocks back from a mark, and not further", async () => {
+    const begun = { type: "text", text: long, cache_control: { type: "ephemeral" } };
+    const after = (blocks: number) => ({
+      system: [
+        { type: "text", text: long },
+        ...Array.from({ length: blocks }, (_, n) => ({ type: "text", text: `block ${n}` })),
+        { type: "text", text: "end", cache_control: { type: "ephemeral" } },
+      ],
+    });
+    for (const [blocks, isRead] of [
+      [19, true],
+      [20, false],
+    ] as const) {
+      const [first, second] = await asked({ rules: [] }, { system: [begun] }, after(blocks));
+      const written = usageOf(first as Answer)["cache_creation_input_tokens"];
+      expect(usageOf(second as Answer)["cache_read_input_tokens"]).toBe(isRead ? written : 0);
+    }
+  });
+
+  test("SIM-22 a mark of an hour is read an hour later, and a beginning of less than 1,024 tokens is not kept", async () => {
+    let now = 0;
+    const clock = { now: () => now, sleep: async () => {} };
+    await using simulator = await startSimulator({ rules: [], clock });
+    const written = usageOf(await ask(simulator, marked("1h")))["cache_creation_input_tokens"];
+    now += 3_600_000;
+    expect(usageOf(await ask(simulator, marked("1h")))["cache_read_input_tokens"]).toBe(written);
+    now += 3_600_001;
+    expect(usageOf(await ask(simulator, marked("1h")))["cache_read_input_tokens"]).toBe(0);
+    for (const [tokens, isKept] of [
+      [1_023, false],
+      [1_024, true],
+    ] as const) {
+      // Four characters of a block's JSON are a token.
+      const text = "y".repeat(4 * tokens - JSON.stringify({ type: "text", text: "" }).length);
+      const usage = usageOf(
+        await ask(simulator, { system: [{ type: "text", text, cache_control: { type: "ephemeral" } }] }),
+      );
+      expect(usage["cache_creation_input_tokens"]).toBe(isKept ? tokens : 0);
+    }
+  });
+
   test("SIM-22 the tokens that are written are counted by their lifetime, and all of them add up", async () => {
     const [first, second, plain] = await asked(
       { rules: [] },

@@ -201,6 +201,15 @@ it("VIEW-5 a run whose process is gone without an end is stopped, one of a livin
   expect((await reader.summary("alive"))?.status).toBe("executed");
 });
 
+it("VIEW-5 a cancelled run is stopped", async () => {
+  const journal = memoryJournal();
+  const later = { failure: "throttle", kind: "network", message: "The line is cut." } as const;
+  const adapter = modelAdapter(scriptedModel([later]), { throttle: { maxAttempts: 1 } });
+  await expect(adapter.evaluate(ask("first"), { run: journal.run("r") })).rejects.toThrow();
+  expect(await journal.cancel("r")).toBe(true);
+  expect((await journalRuns(journal).summary("r"))?.status).toBe("stopped");
+});
+
 it("VIEW-5 VIEW-9 a run that goes on: what the attempt did not go on from is left out, also for one that has read it", async () => {
   const journal = memoryJournal();
   const note = defineTool({

@@ -129,6 +129,36 @@ it("VIEW-8 limits are those at the selected record", async () => {
   });
 });
 
+it("VIEW-8 what a shared budget had spent before counts, and of a deadline that has passed nothing is left", () => {
+  const usage = (inputTokens: number, outputTokens: number) => ({
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
+  });
+  const record = (n: number, at: number, event: object): RunRecord => ({
+    n,
+    runId: "r",
+    at,
+    kind: "event",
+    event: { sessionId: "s", evaluationId: "e", seq: n, at, turn: 1, ...event } as FrameworkEvent,
+  });
+  const budget = { maxTotalTokens: 1_000, maxInputTokens: 800, consumed: usage(100, 50) };
+  const records = [
+    record(0, 1_000, { type: "prompt.rendered", limits: { deadline: 3_000, budget } }),
+    record(1, 2_500, { type: "provider.responded", usage: usage(10, 5) }),
+    record(2, 4_000, { type: "provider.responded", usage: usage(20, 7) }),
+  ];
+  const spent = (total: number, input: number) => [
+    { name: "maxTotalTokens", limit: 1_000, spent: total },
+    { name: "maxInputTokens", limit: 800, spent: input },
+  ];
+  expect([0, 1, 2].map((n) => limitsAt(records, n))).toEqual([
+    { deadline: { totalMs: 2_000, leftMs: 2_000 }, budget: spent(150, 100) },
+    { deadline: { totalMs: 2_000, leftMs: 500 }, budget: spent(165, 110) },
+    { deadline: { totalMs: 2_000, leftMs: 0 }, budget: spent(192, 130) },
+  ]);
+});
+
 it("VIEW-10 two runs of the same are the same, whatever their ids and times", async () => {
   const one = await recorded();
   const other = await recorded(script, { id: "other" });

@@ -129,6 +129,16 @@ it.each([
   expectHeaders(answer);
 });
 
+it("VIEW-2 a request from the address bar, from the page itself and from no browser is answered, on both names", async () => {
+  const { viewer } = await viewed();
+  const { port } = viewer;
+  for (const lines of [["Sec-Fetch-Site: none"], ["Sec-Fetch-Site: same-origin"], []]) {
+    expect([lines, statusOf(await sent(port, asking(port, "/", lines)))]).toEqual([lines, 200]);
+  }
+  const request = `GET / HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`;
+  expect(statusOf(await sent(port, request))).toBe(200);
+});
+
 it("VIEW-2 what is no request, and what would become another protocol, ends without an answer of ours", async () => {
   const { viewer } = await viewed();
   const { port, token } = viewer;

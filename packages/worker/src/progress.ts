@@ -1,5 +1,5 @@
 // What a run has done so far, from the events of its session.
-import { systemClock, type Session, type Usage } from "@proviso/core";
+import { systemClock, type Clock, type Session, type Usage } from "@proviso/core";
 import { addUsage, noUsage, setAlarm } from "@proviso/core/internal";
 import type { RunState, RunSummary } from "@proviso/journal";
 
@@ -24,13 +24,21 @@ export interface RunProgress {
 /** Counts the events of an attempt, and reports at most twice a second. */
 export class ProgressCount {
   readonly #report: (progress: RunProgress) => void;
+  readonly #clock: Clock;
   readonly #stop: () => void;
   #progress: RunProgress;
   #stopTimer: (() => void) | undefined;
   #lastAt = -Infinity;
 
-  constructor(id: string, known: RunSummary | undefined, session: Session, report: (progress: RunProgress) => void) {
+  constructor(
+    id: string,
+    known: RunSummary | undefined,
+    session: Session,
+    report: (progress: RunProgress) => void,
+    clock: Clock = systemClock,
+  ) {
     this.#report = report;
+    this.#clock = clock;
     const attempt = (known?.attempts ?? 0) + 1;
     this.#progress = {
       id,
@@ -68,10 +76,10 @@ export class ProgressCount {
   #set(change: Partial<RunProgress>): void {
     this.#progress = { ...this.#progress, ...change };
     if (this.#stopTimer !== undefined) return;
-    const waitMs = Math.max(0, this.#lastAt + progressMs - systemClock.now());
-    this.#stopTimer = setAlarm(systemClock, waitMs, () => {
+    const waitMs = Math.max(0, this.#lastAt + progressMs - this.#clock.now());
+    this.#stopTimer = setAlarm(this.#clock, waitMs, () => {
       this.#stopTimer = undefined;
-      this.#lastAt = systemClock.now();
+      this.#lastAt = this.#clock.now();
       this.#report(this.#progress);
     });
   }

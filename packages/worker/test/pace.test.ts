@@ -1,4 +1,5 @@
 import { redisPace, type RedisPaceOptions } from "@proviso/worker/bullmq";
+import { Redis } from "ioredis";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Pace, PaceTurn, RateLimit } from "@proviso/core";
@@ -61,6 +62,26 @@ describe.skipIf(noServer !== undefined)(`a pace in Redis ${noServer ?? ""}`, { t
     };
     expect(await isHeldUp({})).toBe(false);
     expect(await isHeldUp({ tokensLeft: { left: 0, size: 60_000 } })).toBe(true);
+  });
+
+  test("FLT-5 the place of a request whose process is gone is free after ten minutes", async () => {
+    const key = randomUUID();
+    await using pace = redisPace({ url: server.url, key, maxInFlight: 1 });
+    const gone = await turn(pace);
+    const redis = new Redis(server.url);
+    onTestFinished(() => redis.disconnect());
+    const [places = ""] = await redis.keys(`*${key}*`).then(async (keys) => {
+      const kinds = await Promise.all(keys.map((each) => redis.type(each)));
+      return keys.filter((_, n) => kinds[n] === "zset");
+    });
+    const [seconds = "0"] = await redis.time();
+    const [id = "", until = "0"] = await redis.zrange(places, "0", "-1", "WITHSCORES");
+    expect(Math.abs(Number(until) - Number(seconds) * 1_000 - 600_000)).toBeLessThan(10_000);
+    expect((await pace.enter(small, { expiresAt: Date.now() })).ok).toBe(false);
+    // As if ten minutes had passed.
+    await redis.zadd(places, Number(seconds) * 1_000 - 1, id);
+    expect((await pace.enter(small, { expiresAt: Date.now() + 10_000 })).ok).toBe(true);
+    gone.end();
   });
 
   test("FLT-5 no more requests are in flight than may be, and one given back counts for nothing", async () => {

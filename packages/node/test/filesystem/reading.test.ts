@@ -16,6 +16,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { decodeText, readLines, selectLines } from "@proviso/runtime/internal";
 import { fc, rejectionOf } from "../../../runtime/test/state/support.ts";
+import { withDescriptor } from "../../src/descriptors.ts";
 import { host } from "./host-support.ts";
 
 async function* inChunks(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
@@ -93,6 +94,22 @@ test.each(usesOfLongFile)("FS-5 TX-3 %s: a reader whose call is over reads no fu
   expect(await files.read("a/a.txt")).toMatchObject({ text: "a" });
 });
 
+test("FS-5 sixteen readers have something open at once, and the others wait in their order", async () => {
+  const going = Promise.withResolvers<void>();
+  const begun: number[] = [];
+  const readers = Array.from({ length: 40 }, (_, n) =>
+    withDescriptor(() => {
+      begun.push(n);
+      return going.promise;
+    }),
+  );
+  for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
+  expect(begun).toHaveLength(16);
+  going.resolve();
+  await Promise.all(readers);
+  expect(begun).toEqual(Array.from({ length: 40 }, (_, n) => n));
+});
+
 test("FS-5 TX-3 readers that their calls left behind do not keep other calls from reading", async () => {
   const files = await withLongFile();
   const left: Promise<unknown>[] = [];
@@ -134,6 +151,19 @@ test.each([
   },
   5_000,
 );
+
+test("FS-4 a pattern has 1,000 characters, 256 alternatives, equal ones counted, and 16,384 characters in them at most", async () => {
+  const files = memoryFilesystem({ "a.txt": "a" });
+  const choices = (count: number): string => `{${Array.from({ length: count }, () => "a").join(",")}}.txt`;
+  expect(await files.glob(choices(256))).toEqual(["a.txt"]);
+  expect(await rejectionOf(files.glob(choices(257)))).toMatchObject({ reason: "invalid_path" });
+  // Two and 128 times as many characters: 64 · 256 are 16,384.
+  const eight = "{a,b}".repeat(8);
+  expect(await files.glob(`${eight}${"c".repeat(56)}`)).toEqual([]);
+  expect(await rejectionOf(files.glob(`${eight}${"c".repeat(57)}`))).toMatchObject({ reason: "invalid_path" });
+  expect(await files.glob("a".repeat(1_000))).toEqual([]);
+  expect(await rejectionOf(files.glob("a".repeat(1_001)))).toMatchObject({ reason: "invalid_path" });
+});
 
 test("FS-1 alternatives of a glob may stand inside others", async () => {
   const files = memoryFilesystem({ "a.ts": "", "b.js": "", "b.mjs": "", "b.cjs": "", "a{b.ts": "" });

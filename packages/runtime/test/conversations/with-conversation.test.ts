@@ -394,6 +394,26 @@ describe("CNV-4 one writer at a time", () => {
     expect(await store.acquire("ada", { token: "b", leaseMs: 1 })).toMatchObject({ ok: true });
   });
 
+  test("CNV-4 a lease is renewed at each third of its time", async () => {
+    const { clock, random } = fakeEnvironment();
+    const store = memoryConversations({ clock });
+    const renewals: number[] = [];
+    const begun = clock.now();
+    const watched: ConversationStore = {
+      ...store,
+      renew(id, wish) {
+        renewals.push(clock.now() - begun);
+        return store.renew(id, wish);
+      },
+    };
+    const first = Promise.withResolvers<void>();
+    const holding = withConversation(watched, "ada", () => first.promise, { clock, random, leaseMs: 900 });
+    await clock.advance(1_000);
+    expect(renewals).toEqual([300, 600, 900]);
+    first.resolve();
+    await holding;
+  });
+
   test("CNV-4 an abort ends the wait with its reason, and the evaluation", async () => {
     const { clock, random } = fakeEnvironment();
     const store = memoryConversations({ clock });

@@ -154,6 +154,19 @@ describe("files of a prompt", () => {
     });
   });
 
+  test("FILE-9 a text of 262,144 bytes goes as text, a longer one and one that is no UTF-8 do not", async () => {
+    const { model, adapter } = modelFor([{ text: "ok" }]);
+    const photo = (...parts: readonly (string | Uint8Array<ArrayBuffer>)[]) => ({
+      photo: new File([...parts], "t.csv", { type: "text/csv" }),
+    });
+    await adapter.evaluate(see.bind(photo("a".repeat(262_144))));
+    expect(model.requests[0]?.messages[0]?.text).toContain("a".repeat(262_144));
+    for (const parts of ["a".repeat(262_145), new Uint8Array([0x61, 0xff])]) {
+      expect(await failureOf(adapter.evaluate(see.bind(photo(parts))))).toBeInstanceOf(ProviderError);
+    }
+    expect(model.requests).toHaveLength(1);
+  });
+
   test("FILE-10 a link is not fetched; a model that takes none says so", async () => {
     const { adapter } = modelFor([]);
     const file = linkedFile("http://127.0.0.1:1/a.png", { mediaType: "image/png" });
