@@ -59,10 +59,11 @@ export function frameRows(database: DatabaseSync): FrameRows {
     "INSERT INTO proviso_frames (key, first, count, writer, body, sum, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
   const same = database.prepare("SELECT 1 FROM proviso_frames WHERE key = ? AND first = ? AND writer = ? AND sum = ?");
+  // Node before 22.19 and 24.5 gives no value to a parameter with a number, such as ?1.
   const page = database.prepare(
     `SELECT first, count, writer, body, sum, summary FROM proviso_frames
-     WHERE key = ?1 AND first >= coalesce((SELECT max(first) FROM proviso_frames WHERE key = ?1 AND first <= ?2), 0)
-     AND first + count > ?2 ORDER BY first LIMIT ${pageSize}`,
+     WHERE key = ? AND first >= coalesce((SELECT max(first) FROM proviso_frames WHERE key = ? AND first <= ?), 0)
+     AND first + count > ? ORDER BY first LIMIT ${pageSize}`,
   );
   const keys = database.prepare("SELECT key FROM proviso_runs ORDER BY changed DESC");
   const newest = database.prepare(
@@ -87,7 +88,7 @@ export function frameRows(database: DatabaseSync): FrameRows {
     append: (frames) => inTransaction(database, () => frames.map(appendOne)),
     appendInside: appendOne,
     keyOf: (run) => runOf(run)?.key,
-    page: (key, run, from) => page.all(key, from).map((row) => ({ run, ...row }) as unknown as Frame),
+    page: (key, run, from) => page.all(key, key, from, from).map((row) => ({ run, ...row }) as unknown as Frame),
     keys: () => keys.all().map((row) => (row as unknown as RunRow).key),
     summary(key) {
       const row = newest.get(key) as { readonly run: string; readonly summary: string } | undefined;
