@@ -53,7 +53,10 @@ async function runsIn(open, resourcesOf) {
   });
   assert.equal(resumed.text, "Done.");
   const { state, timeline } = await journal.describe("first");
-  assert.deepEqual([state, ...timeline.map(({ kind }) => kind)], ["executed", "answer", "call", "answer", "call", "answer"]);
+  assert.deepEqual(
+    [state, ...timeline.map(({ kind }) => kind)],
+    ["executed", "answer", "call", "answer", "call", "answer"],
+  );
   assert.deepEqual(timeline[3].result.value, { notes: 2 });
   assert.equal((await replay(prompt, journal.replay("first"))).response.text, "Done.");
   const fork = await adapterOf({ text: "Otherwise." }).evaluate(prompt.bind(), {
@@ -99,7 +102,10 @@ async function conversationIn(file) {
     store[Symbol.dispose]();
   }
   const store = sqliteConversations(file);
-  assert.deepEqual((await store.list({ prefix: "ada/" })).map(({ id, revision }) => [id, revision]), [["ada/1", 2]]);
+  assert.deepEqual(
+    (await store.list({ prefix: "ada/" })).map(({ id, revision }) => [id, revision]),
+    [["ada/1", 2]],
+  );
   await store.delete("ada/1");
   assert.equal((await store.list({ prefix: "ada/" })).length, 0);
   store[Symbol.dispose]();
