@@ -163,7 +163,7 @@ function queriesOf(shared: Shared): Pick<Journal, "describe" | "list" | "entries
     async *entries(id, { after = -1, follow = false, signal } = {}) {
       runId(id);
       shared.assertOpen();
-      if (follow) yield* followEntries(() => read(shared, id), after, signal);
+      if (follow) yield* followEntries(id, () => read(shared, id), after, signal);
       else yield* markedEntries(await read(shared, id)).filter(({ index }) => index > after);
     },
     async session(id, { slices, at }) {

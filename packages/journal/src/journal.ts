@@ -22,6 +22,7 @@ export interface Journal extends AsyncDisposable {
   list(filter?: RunFilter): AsyncIterable<RunSummary>;
   /**
    * Returns what was kept, in order and each entry once; with `follow` also what is kept from now on, until the run ends.
+   * @throws {JournalError} "damaged", "newer"; "not_found" where the run is removed while it is followed.
    */
   entries(
     id: string,

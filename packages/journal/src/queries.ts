@@ -1,5 +1,5 @@
 // What can be asked of a journal: lists, descriptions, entries.
-import { systemClock } from "@proviso/core";
+import { JournalError, systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { standingEntries, StepCounter, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
 import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
@@ -30,16 +30,23 @@ export function markedEntries({ entries }: ReadRun): readonly JournalEntry[] {
 /** Milliseconds between two looks at what was kept. */
 const followMs = 200;
 
-/** Returns entries as they are kept, until the run ends. */
+/** Returns entries as they are kept, until the run ends. @throws {JournalError} "not_found" where it was removed. */
 export async function* followEntries(
+  id: string,
   read: () => Promise<ReadRun>,
   after: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<JournalEntry, void, undefined> {
   let last = after;
+  let begunBy = "";
   const isOver = (): boolean => signal?.aborted === true;
   while (!isOver()) {
-    const marked = markedEntries(await read());
+    const run = await read();
+    if (begunBy !== "" && run.begunBy !== begunBy) {
+      throw new JournalError(`The run "${id}" was removed while it was followed.`, { reason: "not_found", run: id });
+    }
+    ({ begunBy } = run);
+    const marked = markedEntries(run);
     for (const entry of marked) {
       if (entry.index <= last) continue;
       last = entry.index;

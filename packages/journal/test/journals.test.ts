@@ -253,6 +253,50 @@ describe("a journal", () => {
     await expect(journal.describe("r2")).rejects.toMatchObject({ reason: "closed" });
   });
 
+  it.each([
+    ["memory", () => memoryJournal()],
+    ["an SQLite file", async () => sqliteJournal(join(await folder(), "runs.db"))],
+    ["a folder", async () => folderJournal(join(await folder(), "runs"))],
+  ])(
+    "JRN-11 JST-3 in %s, following a run that is removed ends with an error, and not in another run",
+    async (_, open) => {
+      await using journal = await open();
+      for (const isBegunAgain of [false, true]) {
+        const asked = Promise.withResolvers<void>();
+        const answering = Promise.withResolvers<void>();
+        const slow = modelAdapter({
+          name: "scripted",
+          model: "scripted-model",
+          capabilities: { tools: true, nativeOutput: true },
+          async generate() {
+            asked.resolve();
+            await answering.promise;
+            return { message: { role: "assistant", text: "Late.", toolCalls: [] }, finishReason: "stop" };
+          },
+        });
+        const going = rejection(slow.evaluate("One?", { run: journal.run("r1") }));
+        await asked.promise;
+        const seen: JournalEntry[] = [];
+        const following = rejection(
+          (async () => {
+            for await (const entry of journal.entries("r1", { follow: true })) seen.push(entry);
+          })(),
+        );
+        await expect.poll(() => seen.length).toBeGreaterThan(1);
+        const [{ evaluationId }] = seen as [JournalEntry];
+        await journal.remove("r1");
+        answering.resolve();
+        await going;
+        const second = scriptedModel([{ text: "Two." }]);
+        if (isBegunAgain) await modelAdapter(second).evaluate("Two?", { run: journal.run("r1") });
+        expect(await following).toMatchObject({ code: "journal", reason: "not_found", run: "r1" });
+        expect(new Set(seen.map((entry) => entry.evaluationId))).toEqual(new Set([evaluationId]));
+        await journal.remove("r1");
+      }
+    },
+    15_000,
+  );
+
   it("JRN-11 entries that are followed come once and in order, until the run ends", async () => {
     const journal = memoryJournal();
     const { response } = await recorded(journal, "before");
