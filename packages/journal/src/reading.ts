@@ -15,7 +15,7 @@ export interface ReadRun {
   readonly attempt: number;
   /** The writer of the last frame. */
   readonly writer: string;
-  /** Tells it from another run of the same id, which begins with another frame. */
+  /** What no other run of the same id has begun with. */
   readonly begunBy: string;
   readonly forkOf: SavedSummary["forkOf"];
   /** The summary of what stands. */
