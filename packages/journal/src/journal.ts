@@ -156,7 +156,7 @@ export interface RunSummary {
 
 /** A run with its steps. */
 export interface RunDescription extends RunSummary {
-  /** The params that the prompt was bound with, as JSON. */
+  /** The params that the prompt was bound with, as JSON: where a fork was given others, or a run that was adopted, those. */
   readonly params: unknown;
   /** The steps, in order. */
   readonly timeline: readonly RunStep[];

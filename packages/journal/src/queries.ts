@@ -1,7 +1,13 @@
 // What can be asked of a journal: lists, descriptions, entries.
 import { JournalError, systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
-import { standingEntries, StepCounter, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
+import {
+  recordedParams,
+  standingEntries,
+  StepCounter,
+  type EntryOf,
+  type JournalEntry,
+} from "@proviso/runtime/recording";
 import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
 import type { ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
@@ -63,11 +69,10 @@ export async function* followEntries(
 /** Describes a run with its steps. */
 export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDescription {
   const standing = standingEntries(run.entries);
-  const begun = standing.find((entry): entry is EntryOf<"begun"> => entry.kind === "begun");
   const { saved } = run.summary();
   return Object.freeze({
     ...summaryOf(id, { ...saved, attempts: Math.max(1, run.attempt) }),
-    params: begun?.params,
+    params: recordedParams(standing),
     timeline: Object.freeze(timelineOf(standing)),
     tornBytes,
   });

@@ -95,6 +95,8 @@ export type EntryContent =
       readonly kind: "adopted";
       /** The override that was found; left out: none was asked for, or there was none. */
       readonly override?: PromptOverride | undefined;
+      /** The params that the prompt is bound with from here on, as JSON; left out: those of before. */
+      readonly params?: unknown;
     }
   | {
       readonly kind: "event";
