@@ -155,7 +155,7 @@ it.each([
   const { parted, steps: compared } = compareRuns(one.records, other.records);
   if (what === "end") expect(parted?.at).toBeGreaterThan(5);
   else expect(parted).toMatchObject({ what, at });
-  const shown = { prompt: "Look at a.ts.", params: '{"file":"z.ts"}', answer: '["Other.",', call: '"c.ts"', end: "" }[
+  const shown = { prompt: "Look at a.ts.", params: '{"file":"z.ts"}', answer: '["Other.",', call: "c.ts", end: "" }[
     what
   ];
   expect(parted?.differing?.b ?? "").toContain(shown);
