@@ -10,4 +10,5 @@ export { postgresStore } from "./postgres-store.ts";
 export { markOf } from "./reading.ts";
 export { readFrames } from "./read-frames.ts";
 export { openSqliteStore, sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
+export { journalAt, storeToRead } from "./store-at.ts";
 export { frameSum, ownCrc32 } from "./sum.ts";
