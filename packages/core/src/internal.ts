@@ -8,17 +8,8 @@ export { textFinder } from "./find-text.ts";
 export { hostModule } from "./host-module.ts";
 export { nearestName } from "./nearest-name.ts";
 export { escapeUnseen, replaceUnseen } from "./unseen.ts";
-export {
-  canonicalJson,
-  contentHash,
-  frozenJson,
-  isForbiddenKey,
-  plainCopy,
-  shortHash,
-  toJsonValue,
-  whyNoJson,
-  parseOwnJson,
-} from "./json.ts";
+export { frozenJson, isForbiddenKey, plainCopy, toJsonValue, whyNoJson, parseOwnJson } from "./json.ts";
+export { canonicalJson, contentHash, shortHash } from "./canonical-json.ts";
 export { hostSha256, ownSha256, sha256 } from "./sha256.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";
 export type { OddInJson } from "./odd-in-json.ts";
