@@ -1,7 +1,7 @@
 /**
  * `pnpm install:check`: what newcomers do, with the tarballs that would be published. In empty folders outside of the
  * repository, on the lowest Node of `engines`, on the Node that runs this, on Bun and on Deno: installs what README says,
- * runs its programs, imports each entry of each package; and in projects that have older versions of peers installs them
+ * runs its programs, imports each entry of each package, keeps and reads files of each kind; and in projects that have older versions of peers installs them
  * all and runs the conformance suite over the older models.
  * A runtime that cannot be started here is skipped with the reason.
  */
@@ -134,6 +134,7 @@ async function everything(
       await runAll(here, all, runtime, runtime === lowest);
       await startCommands(here, runtime);
     });
+    await step(`what is kept in files on ${runtime.name}`, () => keepAndRead(here, runtime));
   }
 }
 
@@ -215,6 +216,12 @@ async function importAll(here: string, { command, args }: Runtime): Promise<void
   );
   const failed = (await output(command, [...args, "entries.mjs"], here)).trim();
   if (failed !== "") throw new Error(failed);
+}
+
+async function keepAndRead(here: string, { command, args }: Runtime): Promise<void> {
+  const program = "kept.mjs";
+  cpSync(join(root, "scripts/install", program), join(here, program));
+  await output(command, [...args, program], here);
 }
 
 async function startCommands(here: string, { command }: Runtime): Promise<void> {

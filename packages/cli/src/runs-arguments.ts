@@ -20,7 +20,7 @@ For replay:
 
 For list:
   --text TEXT      part of a name, an id, an error's message or the answer
-  --status STATUS  running, executed, failed or stopped
+  --status STATUS  running, executed, failed, suspended or stopped
   --prompt NS/KEY  --model MODEL  --tool TOOL  --session ID
   --undone         with at least one call that was undone
   --order ORDER    newest (default), oldest, slowest or costliest
@@ -31,7 +31,7 @@ Example: proviso runs list --status failed --undone
 Exit codes: 0 done; 1 there is no such run, or two runs differ, or a replay; 2 wrong usage, or no journal.`;
 
 const commands = ["list", "show", "diff", "replay"] as const;
-const statuses = ["running", "executed", "failed", "stopped"] as const;
+const statuses = ["running", "executed", "failed", "suspended", "stopped"] as const;
 const orders = ["newest", "oldest", "slowest", "costliest"] as const;
 
 const replayedTools = ["recorded", "run"] as const;

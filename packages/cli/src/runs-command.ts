@@ -154,12 +154,25 @@ async function diff(
     row === undefined
       ? `${mark} (nothing)`
       : `${mark} ${row.kind} ${row.status.replace("-", " ")} ${inOneLine(row.title)}`;
+  const [before, after] = [side("-", a), side("+", b)];
+  const titles = [paint("removed", before), paint("added", after)];
+  // The title of a call has its arguments, unless they are long.
+  const isShown = before.slice(1) !== after.slice(1);
+  const { differing } = parted;
+  const texts =
+    differing === undefined || (isShown && parted.what === "call")
+      ? []
+      : [paint("removed", valueLine("-", differing.a)), paint("added", valueLine("+", differing.b))];
   const lines = [
     `They part at step ${parted.at}, ${what}; ${tokens}.`,
-    paint("removed", side("-", a)),
-    paint("added", side("+", b)),
+    ...(isShown || texts.length === 0 ? titles : [` ${before.slice(1)}`]),
+    ...texts,
   ];
   return { document: compared, lines, exitCode: 1 };
+}
+
+function valueLine(mark: string, text: string): string {
+  return `${mark}   ${text === "" ? "(nothing)" : inOneLine(text)}`;
 }
 
 async function recordsOf(reader: RunReader, id: string): Promise<readonly RunRecord[]> {

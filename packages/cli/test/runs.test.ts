@@ -1,8 +1,13 @@
+import { definePolicy, definePrompt, defineTool, suspend } from "@proviso/core";
+import { sqliteJournal } from "@proviso/journal/node";
+import { modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { env, program, recorded, start, type Ended } from "./support.ts";
 
 test.each(["sqlite", "folder"] as const)(
@@ -36,6 +41,59 @@ test("CLI-8 runs diff names the step where two runs part and exits 1 there, and 
       /^They part at step \d+, the call; tokens [^\n]*\n- call undone note .*b\.ts.*\n\+ call done note .*c\.ts.*\n$/,
     ),
   });
+});
+
+test("CLI-8 runs diff shows what differs, shortened around the first difference, where the titles are the same", async () => {
+  const { path, run } = await recorded();
+  const journal = sqliteJournal(path);
+  let result = "";
+  const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => result });
+  const ask = definePrompt({
+    ns: "app",
+    key: "ask",
+    params: z.object({ who: z.string() }),
+    sections: [{ key: "task", text: "Look.", tools: [look] }],
+  });
+  for (const [id, who, found] of [
+    ["a", "Ada", "x".repeat(900)],
+    ["b", "Bob", ""],
+    ["c", "Ada", `${"x".repeat(500)}\u001b[2J${"x".repeat(399)}`],
+  ] as const) {
+    result = found;
+    const model = scriptedModel([{ toolCalls: [{ name: "look", arguments: {} }] }, { text: "Done." }]);
+    await modelAdapter(model).evaluate(ask.bind({ who }), { run: journal.run(id) });
+  }
+  await journal.close();
+  const params = await run("runs", "diff", "a", "b");
+  expect(params.code).toBe(1);
+  expect(params.stdout.split("\n").slice(1)).toEqual([
+    "  prompt done app/ask, 1 section",
+    '-   {"who":"Ada"}',
+    '+   {"who":"Bob"}',
+    "",
+  ]);
+  const results = (await run("runs", "diff", "a", "c")).stdout.split("\n");
+  expect(results[0]).toMatch(/^They part at step \d+, the result; /);
+  expect(results.slice(1)).toEqual([
+    expect.stringMatching(/^  call done look/),
+    expect.stringMatching(/^-   …x{60}x{140}…$/),
+    // What could steer a terminal is shown as JSON and the terminal's own escapes have it.
+    expect.stringMatching(/^\+   …x{60}\\u001b\[2Jx{131}…$/),
+    "",
+  ]);
+});
+
+test("CLI-8 a run that waits for a decision is listed as suspended, and found as that", async () => {
+  const { path, run } = await recorded();
+  const journal = sqliteJournal(path);
+  const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "paid" });
+  const chief = definePolicy({ name: "chief", check: () => suspend("Pay?") });
+  const prompt = definePrompt({ key: "pays", sections: [{ key: "task", text: "Pay.", tools: [pay] }] }).bind();
+  const adapter = modelAdapter(scriptedModel([{ toolCalls: [{ name: "pay", arguments: {} }] }]));
+  await adapter.evaluate(prompt, { run: journal.run("waits"), policies: [chief] }).catch(() => {});
+  await journal.close();
+  const rows = (await run("runs", "list", "--status", "suspended")).stdout.trimEnd().split("\n").slice(1);
+  expect(rows).toEqual([expect.stringMatching(/ waits .* suspended$/)]);
 });
 
 test("CLI-2 --json is exactly one document, also where it failed, and a query finds the same runs", async () => {

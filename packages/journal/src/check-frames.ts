@@ -53,3 +53,17 @@ export function checkFrames(frames: readonly Frame[]): void {
     if (fault !== undefined) throw new DefinitionError(`A frame of the run "${run}" cannot be kept: ${fault}.`);
   }
 }
+
+/** Returns the id of the run whose frames these are. @throws {DefinitionError} for anything but one run, whole from its first entry on. */
+export function checkRun(frames: readonly Frame[]): string {
+  checkFrames(frames);
+  const run = runId(frames[0]?.run);
+  let length = 0;
+  for (const frame of frames) {
+    if (frame.run !== run || frame.first !== length) {
+      throw new DefinitionError(`The frames of the run "${run}" do not follow each other from its first entry on.`);
+    }
+    length += frame.count;
+  }
+  return run;
+}

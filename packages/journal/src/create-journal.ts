@@ -5,16 +5,17 @@ import { describeValue } from "@proviso/core/internal";
 import { openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
 import { lastingEnd, runOf, standingEntries } from "@proviso/runtime/recording";
 import { runId } from "./check-frames.ts";
+import { copyRun, existsAlready, notFound } from "./copying.ts";
 import type { ForkOptions, Journal, JournalOptions, ReplayOptions, RunOptions } from "./journal.ts";
 import { unknownProcesses, type Processes } from "./process-name.ts";
 import { describeRun, followEntries, listRuns, markedEntries } from "./queries.ts";
 import { readRun, type ReadRun } from "./reading.ts";
-import { Retained, type Retention } from "./retention.ts";
+import { pruneRuns, Retained, type Retention } from "./retention.ts";
 import { sessionOf } from "./session-of.ts";
 import type { LentFile } from "./lent-file.ts";
 import type { AttachNow } from "./memory-store.ts";
 import { appendAfter, resolveRun } from "./resolving.ts";
-import { notFound, runSource, type Shared, type SourceOptions } from "./source.ts";
+import { runSource, type Shared, type SourceOptions } from "./source.ts";
 import { tornBytes, type JournalStore } from "./store.ts";
 import { WriteQueue } from "./writing.ts";
 
@@ -162,7 +163,7 @@ function queriesOf(shared: Shared): Pick<Journal, "describe" | "list" | "entries
     async *entries(id, { after = -1, follow = false, signal } = {}) {
       runId(id);
       shared.assertOpen();
-      if (follow) yield* followEntries(() => read(shared, id), after, signal);
+      if (follow) yield* followEntries(id, () => read(shared, id), after, signal);
       else yield* markedEntries(await read(shared, id)).filter(({ index }) => index > after);
     },
     async session(id, { slices, at }) {
@@ -191,42 +192,20 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
       if (target === undefined) throw new DefinitionError("copy needs a journal that createJournal made.");
       await readBegun(shared, id);
       if ((await read(target, id)).length > 0) throw existsAlready(id);
-      for await (const frame of store.read(id)) {
-        const [kept] = await target.store.append([frame]);
-        if (kept === "fenced") throw existsAlready(id);
-      }
+      await copyRun(store, target.store, id);
     },
     async remove(id) {
       shared.assertOpen();
       await queue.idle();
       await store.remove([runId(id)]);
     },
-    async prune({ endedBefore, keep }) {
+    async prune(options) {
       shared.assertOpen();
       await queue.idle();
-      const ended: { readonly id: string; readonly updatedAt: Date }[] = [];
-      for await (const { id, state, updatedAt } of listRuns(store, {})) {
-        if (state !== "open" && state !== "suspended") ended.push({ id, updatedAt });
-      }
-      // The list has those that changed last first.
-      const isOld = (updatedAt: Date): boolean => endedBefore !== undefined && updatedAt < endedBefore;
-      const going = ended
-        .filter(({ updatedAt }, place) => isOld(updatedAt) || (keep !== undefined && place >= keep))
-        .toReversed();
-      for (let from = 0; from < going.length; from += removedAtOnce) {
-        await store.remove(going.slice(from, from + removedAtOnce).map(({ id }) => id));
-      }
-      return going.length;
+      return pruneRuns(store, options);
     },
   };
 }
-
-function existsAlready(id: string): JournalError {
-  return new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
-}
-
-/** Runs that are removed in one step: other work goes on between two. */
-const removedAtOnce = 20;
 
 /** What a journal keeps, for a reader that looks again and again: it reads only what is new. */
 export interface KeptEntries {

@@ -12,16 +12,20 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
-import { checkFrames, faultOf, runId } from "./check-frames.ts";
+import { checkFrames, checkRun, faultOf, runId } from "./check-frames.ts";
 import { tornBytes, type Frame, type JournalStore } from "./store.ts";
 import { frameSum } from "./sum.ts";
 
 const ending = ".jsonl";
+/** The file of a copy until all of it is written: no run's, and the next copy writes it anew. */
+const unfinished = ".copy.part";
 
 /** A run's file, as it was read. */
 interface RunFile {
@@ -118,17 +122,58 @@ export function folderStore(path: string): JournalStore {
         if (last !== undefined) yield { run, summary: last.summary };
       }
     },
-    async remove(runs) {
-      check();
-      const files = runs.map((run) => fileOf(runId(run)));
-      runs.forEach((run) => ends.forget(run));
-      failing("Writing", () => files.forEach((file) => rmSync(file, { force: true })));
-    },
+    ...wholeRunsOf(folder, { check, failing, fileOf, ends }),
     async close() {
       isClosed = true;
     },
     [tornBytes]: (run: string) => failing("Reading", () => readRun(fileOf(run), run)).torn,
   });
+}
+
+interface InFolder {
+  check(): void;
+  failing<T>(doing: string, work: () => T): T;
+  fileOf(run: string): string;
+  readonly ends: RunEnds;
+}
+
+function wholeRunsOf(
+  folder: string,
+  { check, failing, fileOf, ends }: InFolder,
+): Pick<JournalStore, "remove" | "removeUnchanged" | "appendRun"> {
+  const remove = (run: string): void => {
+    ends.forget(run);
+    rmSync(fileOf(run), { force: true });
+  };
+  const newest = (run: string): string | undefined => readRun(fileOf(run), run).frames.at(-1)?.summary;
+  return {
+    async remove(runs) {
+      check();
+      const ids = runs.map(runId);
+      failing("Writing", () => ids.forEach(remove));
+    },
+    async removeUnchanged(runs) {
+      check();
+      const seen = runs.map(({ run, summary }) => ({ run: runId(run), summary }));
+      return failing("Writing", () => {
+        const same = seen.filter(({ run, summary }) => newest(run) === summary);
+        for (const { run } of same) remove(run);
+        return same.length;
+      });
+    },
+    async appendRun(frames) {
+      check();
+      const run = checkRun(frames);
+      checkName(run);
+      return failing("Writing", () => {
+        mkdirSync(folder, { recursive: true });
+        if (newest(run) !== undefined) return false;
+        ends.forget(run);
+        writeWhole(fileOf(run), join(folder, unfinished), frames.map(lineOf).join(""));
+        return true;
+      });
+    },
+  };
 }
 
 /** The whole path: the process may go elsewhere later. */
@@ -232,6 +277,18 @@ function writeLine(file: string, bytes: number, line: string): number {
     return wanted.length;
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** Writes a file as a whole or not at all. */
+function writeWhole(file: string, beside: string, text: string): void {
+  try {
+    rmSync(beside, { force: true });
+    writeFileSync(beside, text, { mode: 0o600, flag: "wx" });
+    renameSync(beside, file);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
   }
 }
 

@@ -2,6 +2,7 @@
 import { DefinitionError, JournalError, type ToolReturn, type ToolResult } from "@proviso/core";
 import { returnedResult, toJsonValue } from "@proviso/core/internal";
 import { entriesToStep, standingEntries, withDecisions, type JournalEntry } from "@proviso/runtime/recording";
+import type { ReadRun } from "./reading.ts";
 
 /** A step of a run. */
 export interface ForkPoint {
@@ -20,6 +21,11 @@ export function forkedEntries(all: readonly JournalEntry[], { id, at, result }: 
   const decided = withDecisions(kept, all);
   const entries = result === undefined ? decided : withResult(decided, { id, at, result });
   return entries.map((entry, index) => ({ ...entry, index, attempt: 1 }));
+}
+
+/** Whether a run began as this fork: it is gone on with then, as a run is. */
+export function isForkOf({ forkOf }: Pick<ReadRun, "forkOf">, { id, at }: ForkPoint): boolean {
+  return forkOf !== undefined && forkOf.id === id && forkOf.at === at;
 }
 
 export function noStep(id: string, step: number | undefined): JournalError {

@@ -22,6 +22,7 @@ export interface Journal extends AsyncDisposable {
   list(filter?: RunFilter): AsyncIterable<RunSummary>;
   /**
    * Returns what was kept, in order and each entry once; with `follow` also what is kept from now on, until the run ends.
+   * @throws {JournalError} "damaged", "newer"; "not_found" where the run is removed while it is followed.
    */
   entries(
     id: string,
@@ -54,11 +55,14 @@ export interface Journal extends AsyncDisposable {
    * AbortedError; one that a limit ended does not go on. false: it had ended with an answer or for good.
    */
   cancel(id: string, reason?: string): Promise<boolean>;
-  /** Copies a run under the same id. @throws {JournalError} "exists", "not_found". */
+  /** Copies a run under the same id, as a whole or not at all. @throws {JournalError} "exists", "not_found". */
   copy(id: string, to: Journal): Promise<void>;
   /** Removes a run, also one that has not ended; its session and effects stay. */
   remove(id: string): Promise<void>;
-  /** Removes runs that ended before, and of the others the oldest beyond `keep`; open ones stay. Returns how many went. */
+  /**
+   * Removes runs that ended before, and of the others the oldest beyond `keep`; those that are open or suspended, or go on
+   * meanwhile, stay. Returns how many went.
+   */
   prune(options: { readonly endedBefore?: Date | undefined; readonly keep?: number | undefined }): Promise<number>;
   /** Waits for what is being written, and ends the use of the journal. */
   close(): Promise<void>;
@@ -99,7 +103,10 @@ export interface ForkOptions {
   readonly at: number;
   /** The result in place of what step `at`, a tool call, came to. Left out: the recorded one. */
   readonly result?: ToolReturn<unknown> | undefined;
-  /** The id of the new run. Default: one is made up. */
+  /**
+   * The id of the new run. A fork of that id, origin and step that was begun before goes on; any other run of that id is a
+   * JournalError "exists" when it is evaluated. Default: one is made up.
+   */
   readonly id?: string | undefined;
 }
 
@@ -149,7 +156,7 @@ export interface RunSummary {
 
 /** A run with its steps. */
 export interface RunDescription extends RunSummary {
-  /** The params that the prompt was bound with, as JSON. */
+  /** The params that the prompt was bound with, as JSON: where a fork was given others, or a run that was adopted, those. */
   readonly params: unknown;
   /** The steps, in order. */
   readonly timeline: readonly RunStep[];

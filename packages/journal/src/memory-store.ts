@@ -1,5 +1,5 @@
 import { JournalError } from "@proviso/core";
-import { checkFrames, runId } from "./check-frames.ts";
+import { checkFrames, checkRun, runId } from "./check-frames.ts";
 import type { Frame, JournalStore } from "./store.ts";
 
 /** An attempt of this process, whose entries stay with it until someone asks for the run. */
@@ -61,6 +61,18 @@ export function memoryFrames(): MemoryFrames {
     async remove(ids) {
       runs.check();
       for (const id of ids.map(runId)) runs.remove(id);
+    },
+    async removeUnchanged(seen) {
+      runs.check();
+      const same = seen.filter(({ run, summary }) => runs.settled(runId(run)).at(-1)?.summary === summary);
+      for (const { run } of same) runs.remove(run);
+      return same.length;
+    },
+    async appendRun(frames) {
+      runs.check();
+      if (!runs.isEmpty(checkRun(frames))) return false;
+      for (const frame of frames) runs.append(plain(frame));
+      return true;
     },
     async close() {
       runs.isClosed = true;

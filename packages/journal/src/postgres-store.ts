@@ -3,7 +3,7 @@
 // 3. Every statement may be sent again after a lost connection: frames that stand are no conflict.
 import { DefinitionError, JournalError, ProvisoError, systemClock, type Clock } from "@proviso/core";
 import { describeValue, messageOf } from "@proviso/core/internal";
-import { checkFrames, runId } from "./check-frames.ts";
+import { checkFrames, checkRun, runId } from "./check-frames.ts";
 import { schemaStatement, versionIn } from "./postgres-schema.ts";
 import type { Frame, JournalStore } from "./store.ts";
 
@@ -70,10 +70,49 @@ export function postgresStore(
       const gone = "run IN (SELECT json_array_elements_text($1::text::json))";
       await query(`DELETE FROM ${prefix}_runs WHERE ${gone}`, [wanted]);
     },
+    ...wholeRunsOf(query, prefix),
     async close() {
       isClosed = true;
     },
   });
+}
+
+function wholeRunsOf(query: Query, prefix: string): Pick<JournalStore, "removeUnchanged" | "appendRun"> {
+  const [runs, frames] = [`${prefix}_runs`, `${prefix}_frames`];
+  return {
+    async removeUnchanged(seen) {
+      const wanted = JSON.stringify(seen.map(({ run, summary }) => ({ run: runId(run), summary })));
+      // A run that another process appends to meanwhile has another `changed` when its row is locked, and stays.
+      const gone = await query(
+        `DELETE FROM ${runs} USING (
+           SELECT ${runs}.key, ${runs}.changed FROM ${runs}
+           JOIN json_to_recordset($1::text::json) AS seen (run text, summary text) ON seen.run = ${runs}.run
+           WHERE seen.summary = (SELECT summary FROM ${frames} WHERE ${frames}.key = ${runs}.key ORDER BY first DESC LIMIT 1)
+         ) AS same WHERE ${runs}.key = same.key AND ${runs}.changed = same.changed RETURNING ${runs}.key`,
+        [wanted],
+      );
+      return gone.length;
+    },
+    async appendRun(given) {
+      const run = checkRun(given);
+      const rows = given.map(({ first, count, writer, body, sum, summary }) => {
+        return { first, count, writer, body, sum, summary };
+      });
+      const length = given.reduce((sum, { count }) => sum + count, 0);
+      const kept = await query(
+        `WITH begun AS (
+           INSERT INTO ${runs} (run, length, changed) VALUES ($1, $2, nextval('${prefix}_changes'))
+           ON CONFLICT (run) DO NOTHING RETURNING key
+         )
+         INSERT INTO ${frames} (key, first, count, writer, body, sum, summary)
+         SELECT begun.key, one.* FROM begun, json_to_recordset($3::text::json) AS one (
+           first bigint, count bigint, writer text, body text, sum bigint, summary text
+         ) RETURNING first`,
+        [run, length, JSON.stringify(rows)],
+      );
+      return kept.length > 0;
+    },
+  };
 }
 
 function readsOf(query: Query, prefix: string): Pick<JournalStore, "read" | "list"> {

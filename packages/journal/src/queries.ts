@@ -1,7 +1,13 @@
 // What can be asked of a journal: lists, descriptions, entries.
-import { systemClock } from "@proviso/core";
+import { JournalError, systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
-import { standingEntries, StepCounter, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
+import {
+  recordedParams,
+  standingEntries,
+  StepCounter,
+  type EntryOf,
+  type JournalEntry,
+} from "@proviso/runtime/recording";
 import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
 import type { ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
@@ -30,16 +36,23 @@ export function markedEntries({ entries }: ReadRun): readonly JournalEntry[] {
 /** Milliseconds between two looks at what was kept. */
 const followMs = 200;
 
-/** Returns entries as they are kept, until the run ends. */
+/** Returns entries as they are kept, until the run ends. @throws {JournalError} "not_found" where it was removed. */
 export async function* followEntries(
+  id: string,
   read: () => Promise<ReadRun>,
   after: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<JournalEntry, void, undefined> {
   let last = after;
+  let begunBy = "";
   const isOver = (): boolean => signal?.aborted === true;
   while (!isOver()) {
-    const marked = markedEntries(await read());
+    const run = await read();
+    if (begunBy !== "" && run.begunBy !== begunBy) {
+      throw new JournalError(`The run "${id}" was removed while it was followed.`, { reason: "not_found", run: id });
+    }
+    ({ begunBy } = run);
+    const marked = markedEntries(run);
     for (const entry of marked) {
       if (entry.index <= last) continue;
       last = entry.index;
@@ -56,11 +69,10 @@ export async function* followEntries(
 /** Describes a run with its steps. */
 export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDescription {
   const standing = standingEntries(run.entries);
-  const begun = standing.find((entry): entry is EntryOf<"begun"> => entry.kind === "begun");
   const { saved } = run.summary();
   return Object.freeze({
     ...summaryOf(id, { ...saved, attempts: Math.max(1, run.attempt) }),
-    params: begun?.params,
+    params: recordedParams(standing),
     timeline: Object.freeze(timelineOf(standing)),
     tornBytes,
   });

@@ -3,7 +3,7 @@ import type { JournalEntry } from "@proviso/runtime/recording";
 import { standingEntries } from "@proviso/runtime/recording";
 import { entriesOf } from "./format.ts";
 import { frameCheck } from "./read-frames.ts";
-import type { JournalStore } from "./store.ts";
+import type { Frame, JournalStore } from "./store.ts";
 import { readSummary, Summary, type SavedSummary } from "./summary.ts";
 
 /** The record of a run. */
@@ -15,9 +15,16 @@ export interface ReadRun {
   readonly attempt: number;
   /** The writer of the last frame. */
   readonly writer: string;
+  /** What no other run of the same id has begun with. */
+  readonly begunBy: string;
   readonly forkOf: SavedSummary["forkOf"];
   /** The summary of what stands. */
   summary(): Summary;
+}
+
+/** What no other frame of this id has: a writer is one attempt of one process. */
+export function markOf({ first, writer, sum }: Frame): string {
+  return `${first} ${writer} ${sum}`;
 }
 
 /** Reads a run. @throws {JournalError} "damaged", "newer". */
@@ -25,11 +32,13 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
   const entries: JournalEntry[] = [];
   let writer = "";
   let attempt = 0;
+  let begunBy = "";
   let forkOf: SavedSummary["forkOf"];
   const check = frameCheck(store, id);
   for await (const frame of store.read(id)) {
     check(frame);
     const read = entriesOf(frame, store.name);
+    if (frame.first === 0) begunBy = markOf(frame);
     for (const entry of read) entries.push(entry);
     ({ writer } = frame);
     attempt = read.at(-1)?.attempt ?? attempt;
@@ -40,6 +49,7 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     length: entries.length,
     attempt,
     writer,
+    begunBy,
     forkOf,
     summary() {
       const summary = new Summary(forkOf);

@@ -3,6 +3,9 @@ import { DefinitionError, systemClock } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Journal } from "./journal.ts";
+import { readFrames } from "./read-frames.ts";
+import type { JournalStore } from "./store.ts";
+import { readSummary } from "./summary.ts";
 
 /** The runs that stay once they have ended. Open and suspended runs always do. */
 export interface Retention {
@@ -58,4 +61,48 @@ export class Retained {
     // What cannot be removed now, in a full file say, is removed with the next pruning.
     this.#pruning = this.#pruning.then(() => this.#prune({ endedBefore, keep: runs })).catch(() => {});
   }
+}
+
+/** A run as it was listed. */
+interface Seen {
+  readonly run: string;
+  readonly summary: string;
+}
+
+/** Runs that are removed in one step: other work goes on between two. */
+const removedAtOnce = 20;
+
+/** Removes runs that have ended, the oldest first, and returns how many. One that has gone on since it was listed stays. */
+export async function pruneRuns(
+  store: JournalStore,
+  { endedBefore, keep = Infinity }: Parameters<Journal["prune"]>[0],
+): Promise<number> {
+  const isOld = (updatedAt: number): boolean => endedBefore !== undefined && updatedAt < endedBefore.getTime();
+  const going: Seen[] = [];
+  let ended = 0;
+  // The list has those that changed last first.
+  for await (const { run, summary } of store.list()) {
+    const saved = readSummary(summary);
+    if (saved === undefined || saved.state === "open" || saved.state === "suspended") continue;
+    if (isOld(saved.updatedAt) || ended >= keep) going.push({ run, summary });
+    ended += 1;
+  }
+  going.reverse();
+  let gone = 0;
+  for (let from = 0; from < going.length; from += removedAtOnce) {
+    const seen = going.slice(from, from + removedAtOnce);
+    gone += await (store.removeUnchanged?.(seen) ?? removeAfterALook(store, seen));
+  }
+  return gone;
+}
+
+async function removeAfterALook(store: JournalStore, seen: readonly Seen[]): Promise<number> {
+  const same: string[] = [];
+  for (const { run, summary } of seen) {
+    let newest: string | undefined;
+    for await (const frame of readFrames(store, run)) newest = frame.summary;
+    if (newest === summary) same.push(run);
+  }
+  await store.remove(same);
+  return same.length;
 }

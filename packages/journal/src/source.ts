@@ -17,7 +17,9 @@ import {
   type OpenedSource,
   type RunSource,
 } from "@proviso/runtime/recording";
-import { forkedEntries } from "./forking.ts";
+import { existsAlready, notFound } from "./copying.ts";
+import { forkedEntries, isForkOf } from "./forking.ts";
+import { FrameToWrite } from "./frame-to-write.ts";
 import type { RunOptions } from "./journal.ts";
 import type { LentFile } from "./lent-file.ts";
 import { working, type Processes } from "./process-name.ts";
@@ -146,6 +148,7 @@ class JournalSource implements RunSource {
   async #toGoOn(read: ReadRun): Promise<OpenedSource> {
     const { from } = this.#options;
     if (read.length === 0) return from === undefined ? this.#toBegin(new Summary()) : this.#toFork(from);
+    if (from !== undefined && !isForkOf(read, from)) throw existsAlready(this.id);
     const standing = standingEntries(read.entries);
     const last = read.entries.at(-1);
     if (standing.some(({ kind }) => kind === "cancelled")) throw cancelled(this.id);
@@ -183,9 +186,14 @@ class JournalSource implements RunSource {
     if (origin.length === 0) throw notFound(from.id);
     const entries = forkedEntries(origin.entries, from);
     const summary = new Summary({ id: from.id, at: from.at });
-    this.#begin(1, 0, summary);
-    for (const entry of entries) this.append(entry);
-    await this.flush();
+    for (const entry of entries) summary.add(entry);
+    this.#begin(1, entries.length, summary);
+    const { hide, store } = this.#shared;
+    const kept = entries.map((entry) => keptEntry(hide === undefined ? entry : hide(entry)));
+    const writer = { run: this.id, attempt: this.#attempt, writer: this.#name };
+    // One frame: a crash leaves no fork with a part of its steps.
+    const [answer] = await store.append([new FrameToWrite(writer, 0, kept, summary.saved).written()]);
+    if (answer !== "kept") throw existsAlready(this.id);
     return { entries, attempt: 1, lastSeq: lastSeqOf(entries), next: entries.length, isEnded: false, unknown: [] };
   }
 
@@ -280,10 +288,6 @@ class JournalSource implements RunSource {
     this.#writer = undefined;
     if (this.mode !== "replay") this.#shared.open.delete(this.id);
   }
-}
-
-export function notFound(id: string): JournalError {
-  return new JournalError(`There is no run "${id}".`, { reason: "not_found", run: id });
 }
 
 function cancelled(id: string): DefinitionError {

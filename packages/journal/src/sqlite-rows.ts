@@ -18,6 +18,10 @@ export interface FrameRows {
   /** undefined: it was removed meanwhile. */
   summary(key: number): { readonly run: string; readonly summary: string } | undefined;
   remove(runs: readonly string[]): void;
+  /** Removes those whose newest summary is this one, and returns how many. */
+  removeUnchanged(runs: readonly { readonly run: string; readonly summary: string }[]): number;
+  /** Keeps the frames of a whole run where there is none; false: there is one. */
+  appendRun(run: string, frames: readonly Frame[]): boolean;
 }
 
 /** The tables of a file. A run's number is never given again, so that a reader does not go on in another run of the same id. */
@@ -77,18 +81,16 @@ export function frameRows(database: DatabaseSync): FrameRows {
     "INSERT INTO proviso_frames (key, first, count, writer, body, sum, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
   const same = database.prepare("SELECT 1 FROM proviso_frames WHERE key = ? AND first = ? AND writer = ? AND sum = ?");
+  // Node before 22.19 and 24.5 gives no value to a parameter with a number, such as ?1.
   const page = database.prepare(
     `SELECT first, count, writer, body, sum, summary FROM proviso_frames
-     WHERE key = ?1 AND first >= coalesce((SELECT max(first) FROM proviso_frames WHERE key = ?1 AND first <= ?2), 0)
-     AND first + count > ?2 ORDER BY first LIMIT ${pageSize}`,
+     WHERE key = ? AND first >= coalesce((SELECT max(first) FROM proviso_frames WHERE key = ? AND first <= ?), 0)
+     AND first + count > ? ORDER BY first LIMIT ${pageSize}`,
   );
   const keys = database.prepare("SELECT key FROM proviso_runs ORDER BY changed DESC");
   const newest = database.prepare(
     "SELECT run, summary FROM proviso_runs JOIN proviso_frames USING (key) WHERE key = ? ORDER BY first DESC LIMIT 1",
   );
-  const emptied = database.prepare("DELETE FROM proviso_frames WHERE key = ?");
-  const removed = database.prepare("DELETE FROM proviso_runs WHERE key = ?");
-
   const runOf = (run: string): RunRow | undefined => found.get(run) as RunRow | undefined;
   const appendOne = ({ run, first, count, writer, body, sum, summary }: Frame): "kept" | "fenced" => {
     const known = runOf(run);
@@ -101,24 +103,57 @@ export function frameRows(database: DatabaseSync): FrameRows {
     grow.run(first + count, changed, key);
     return "kept";
   };
+  const summaryOf = (key: number) => newest.get(key) as { readonly run: string; readonly summary: string } | undefined;
   return {
     append: (frames) => transact(() => frames.map(appendOne)),
     appendInside: appendOne,
     keyOf: (run) => runOf(run)?.key,
-    page: (key, run, from) => page.all(key, from).map((row) => ({ run, ...row }) as unknown as Frame),
+    page: (key, run, from) => page.all(key, key, from, from).map((row) => ({ run, ...row }) as unknown as Frame),
     keys: () => keys.all().map((row) => (row as unknown as RunRow).key),
     summary(key) {
-      const row = newest.get(key) as { readonly run: string; readonly summary: string } | undefined;
+      const row = summaryOf(key);
       return row && { run: row.run, summary: row.summary };
     },
-    remove: (runs) =>
+    ...wholeRunsOf(database, { runOf, summaryOf, appendOne }),
+  };
+}
+
+interface OneRun {
+  runOf(run: string): RunRow | undefined;
+  summaryOf(key: number): { readonly summary: string } | undefined;
+  appendOne(frame: Frame): "kept" | "fenced";
+}
+
+function wholeRunsOf(
+  database: DatabaseSync,
+  { runOf, summaryOf, appendOne }: OneRun,
+): Pick<FrameRows, "remove" | "removeUnchanged" | "appendRun"> {
+  const emptied = database.prepare("DELETE FROM proviso_frames WHERE key = ?");
+  const removed = database.prepare("DELETE FROM proviso_runs WHERE key = ?");
+  /** Removes those of the runs that may go, and returns how many. */
+  const remove = (runs: readonly string[], mayGo: (key: number, place: number) => boolean): number =>
+    inTransaction(database, () => {
+      let count = 0;
+      for (const [place, run] of runs.entries()) {
+        const key = runOf(run)?.key;
+        if (key === undefined || !mayGo(key, place)) continue;
+        emptied.run(key);
+        removed.run(key);
+        count += 1;
+      }
+      return count;
+    });
+  return {
+    remove: (runs) => void remove(runs, () => true),
+    removeUnchanged(seen) {
+      const runs = seen.map(({ run }) => run);
+      return remove(runs, (key, place) => summaryOf(key)?.summary === seen[place]?.summary);
+    },
+    appendRun: (run, frames) =>
       inTransaction(database, () => {
-        for (const run of runs) {
-          const key = runOf(run)?.key;
-          if (key === undefined) continue;
-          emptied.run(key);
-          removed.run(key);
-        }
+        if (runOf(run) !== undefined) return false;
+        for (const frame of frames) appendOne(frame);
+        return true;
       }),
   };
 }

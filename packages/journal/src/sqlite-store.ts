@@ -6,7 +6,7 @@ import { checkOptionNames } from "@proviso/core/provider";
 import { SqliteError } from "@proviso/node";
 import { isBusy, sqliteError, whenFree } from "@proviso/node/internal";
 import { resolve } from "node:path";
-import { checkFrames, runId } from "./check-frames.ts";
+import { checkFrames, checkRun, runId } from "./check-frames.ts";
 import { LentFile } from "./lent-file.ts";
 import { openFrameFile, type FrameFile } from "./sqlite-file.ts";
 import type { FrameRows } from "./sqlite-rows.ts";
@@ -85,9 +85,10 @@ export function openSqliteStore(
         if (summary !== undefined) yield summary;
       }
     },
-    async remove(runs) {
-      const ids = runs.map(runId);
-      await write((rows) => rows.remove(ids));
+    ...removalsOf(write),
+    async appendRun(frames) {
+      const run = checkRun(frames);
+      return write((rows) => rows.appendRun(run, frames));
     },
     async close() {
       if (isClosed) return;
@@ -96,6 +97,19 @@ export function openSqliteStore(
     },
   });
   return { store, lent };
+}
+
+function removalsOf(write: Access["write"]): Pick<JournalStore, "remove" | "removeUnchanged"> {
+  return {
+    async remove(runs) {
+      const ids = runs.map(runId);
+      await write((rows) => rows.remove(ids));
+    },
+    async removeUnchanged(runs) {
+      const seen = runs.map(({ run, summary }) => ({ run: runId(run), summary }));
+      return write((rows) => rows.removeUnchanged(seen));
+    },
+  };
 }
 
 interface Access {

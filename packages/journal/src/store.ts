@@ -40,6 +40,18 @@ export interface JournalStore {
   list(): AsyncIterable<{ readonly run: string; readonly summary: string }>;
   /** Removes these runs as a whole; those that are not there are passed over. */
   remove(runs: readonly string[]): Promise<void>;
+  /**
+   * Removes those of these runs whose newest summary is still this one, and returns how many: another process may have gone
+   * on with a run since it was listed. Each is compared and removed at once. Left out: pruning reads each run once more and
+   * calls `remove`, so a run that is gone on with between the two is removed.
+   */
+  removeUnchanged?(runs: readonly { readonly run: string; readonly summary: string }[]): Promise<number>;
+  /**
+   * Keeps all frames of a run, in order and from its first entry on, where the store has no such run; returns whether it did.
+   * All of them are kept or none, also after a crash. Left out: a copy gives them to `append` in one call.
+   * @throws as `append` does.
+   */
+  appendRun?(frames: readonly Frame[]): Promise<boolean>;
   /** Ends the use of the store; a second time it does nothing. */
   close(): Promise<void>;
   /** How many bytes a crash left half written at the end of a run, which are passed over. Left out: none. */

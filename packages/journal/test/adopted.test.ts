@@ -1,10 +1,11 @@
-import { definePrompt, defineTool, RunError, type ModelRequest } from "@proviso/core";
+import { definePrompt, defineTool, RunError, type JournalRun, type ModelRequest } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { listed } from "./support.ts";
 
 function prompt(text: string, done: string[], more: { readonly key?: string; readonly description?: string } = {}) {
   const { key = "task", description = "Writes." } = more;
@@ -92,6 +93,30 @@ describe("a run whose prompt has changed", () => {
     for await (const { kind } of journal.entries("r")) kinds.push(kind);
     expect(kinds).toContain("resumed");
     expect(kinds).not.toContain("adopted");
+  });
+
+  it.each([
+    ["a text", "I am {{name}}."],
+    ["no text", "I am someone."],
+  ])("RSM-3 RPL-1 FRK-1 other params, which %s has, are those of the record: it replays with them", async (_, text) => {
+    const journal = memoryJournal();
+    const look = defineTool({ name: "look", description: "L.", input: z.object({}), readOnly: true, execute: () => 1 });
+    const params = z.object({ name: z.string() });
+    const ask = definePrompt({ key: "ask", params, sections: [{ key: "s", text, tools: [look] }] });
+    const evaluate = async (name: string, run: JournalRun, ...steps: readonly ScriptedStep[]) =>
+      modelAdapter(scriptedModel(steps), { throttle }).evaluate(ask.bind({ name }), { run });
+    const looks = { toolCalls: [{ name: "look", arguments: {} }] };
+    await expect(evaluate("Ada", journal.run("r"), looks, cut)).rejects.toThrow();
+    await evaluate("Bob", journal.fork("r", { at: 2, id: "f" }), { text: "Bob's." });
+    await evaluate("Eve", journal.fork("f", { at: 2, id: "g" }), { text: "Eve's." });
+    await evaluate("Ada", journal.fork("f", { at: 2, id: "h" }), { text: "Ada's." });
+    await evaluate("Carl", journal.run("r", { onChange: "adopt" }), { text: "Carl's." });
+    for (const [id, name] of Object.entries({ f: "Bob", g: "Eve", h: "Ada", r: "Carl" })) {
+      expect((await journal.describe(id))?.params).toEqual({ name });
+      expect((await replay(ask, journal.replay(id))).response?.text).toBe(`${name}'s.`);
+    }
+    // A fork with the params of before is not marked.
+    expect((await listed(journal.entries("h"))).map(({ kind }) => kind)).not.toContain("adopted");
   });
 
   it("RSM-3 another prompt is refused, whatever the option", async () => {

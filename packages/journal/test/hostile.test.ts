@@ -100,9 +100,9 @@ it("JRN-10 the oldest run is removed first", async () => {
   const removed: string[] = [];
   const journal = createJournal({
     ...store,
-    async remove(runs) {
-      removed.push(...runs);
-      await store.remove(runs);
+    async removeUnchanged(runs) {
+      removed.push(...runs.map(({ run }) => run));
+      return store.removeUnchanged?.(runs) ?? 0;
     },
   });
   await record(journal, "1", "2", "3", "4");

@@ -1,10 +1,10 @@
-import { AbortedError, DefinitionError, JournalError, RunError } from "@proviso/core";
+import { AbortedError, DefinitionError, JournalError, RunError, type JournalRun } from "@proviso/core";
 import { createJournal, memoryJournal, type JournalEntry } from "@proviso/journal";
-import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
-import { sqliteJournal } from "@proviso/journal/node";
+import { bodyOf, frameSum, memoryStore, sqliteStore } from "@proviso/journal/internal";
+import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { replay } from "@proviso/journal/testing";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { scriptedModel } from "@proviso/runtime/testing";
+import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -139,6 +139,104 @@ describe("a journal", () => {
     expect(await journal.cancel("r1")).toBe(false);
   });
 
+  it("JRN-7 a copy that fails half-way leaves nothing, and can be made again", async () => {
+    const path = join(await folder(), "runs.db");
+    await recorded(sqliteJournal(path));
+    const from = sqliteStore(path);
+    let reads = 0;
+    const source = createJournal({
+      ...from,
+      async *read(run, first) {
+        let frames = 0;
+        reads += 1;
+        for await (const frame of from.read(run, first)) {
+          if (reads === 2 && ++frames > 2) throw new JournalError("The connection was lost.", { reason: "failed" });
+          yield frame;
+        }
+      },
+    });
+    const inner = memoryStore();
+    let appends = 0;
+    // A store of one's own, whose second append finds no room.
+    const full = createJournal({
+      ...inner,
+      appendRun: undefined as never,
+      async append(frames) {
+        if (++appends === 2) throw new JournalError("There is no room.", { reason: "full" });
+        return inner.append(frames);
+      },
+    });
+    const targets = [memoryJournal(), folderJournal(join(await folder(), "runs")), createJournal(memoryStore())];
+    for (const to of targets) {
+      // It is read once to see that it is there, and again to be written.
+      reads = 0;
+      await expect(source.copy("r1", to)).rejects.toMatchObject({ reason: "failed" });
+      expect(await to.describe("r1")).toBeUndefined();
+      await source.copy("r1", to);
+      expect((await to.describe("r1"))?.steps).toBe((await source.describe("r1"))?.steps);
+    }
+    await source.copy("r1", full);
+    expect(appends).toBe(1);
+    expect((await full.describe("r1"))?.state).toBe("executed");
+    await source.close();
+  });
+
+  it("FRK-1 a fork under the id of another run is refused, and the same fork again goes on", async () => {
+    const { journal } = await recorded();
+    await recorded(journal, "done");
+    const cut = { failure: "throttle", kind: "network", message: "The line is cut." } as const;
+    const cutOff = modelAdapter(scriptedModel([cut]), { clock: noWait, throttle: { maxAttempts: 1 } });
+    await rejection(cutOff.evaluate("Hello.", { run: journal.run("open") }));
+    const evaluated = async (run: JournalRun, ...steps: readonly ScriptedStep[]) => {
+      const model = scriptedModel(steps);
+      const adapter = modelAdapter(model, { clock: noWait, throttle: { maxAttempts: 1 } });
+      const outcome = await adapter.evaluate(reviewPrompt({ done: [] }), { run }).catch((error: unknown) => error);
+      return { outcome, asked: model.callCount };
+    };
+    const exists = { reason: "journal", cause: { code: "journal", reason: "exists" } };
+    for (const id of ["done", "open", "r1"]) {
+      const before = await listed(journal.entries(id));
+      expect(await evaluated(journal.fork("r1", { at: 2, id }))).toMatchObject({ outcome: exists, asked: 0 });
+      expect(await listed(journal.entries(id))).toEqual(before);
+    }
+    const fork = () => journal.fork("r1", { at: 8, id: "f" });
+    expect(await evaluated(fork(), cut)).toMatchObject({ outcome: { code: "throttled" }, asked: 1 });
+    for (const at of [7, 9]) {
+      expect(await evaluated(journal.fork("r1", { at, id: "f" }))).toMatchObject({ outcome: exists, asked: 0 });
+    }
+    expect(await evaluated(journal.fork("done", { at: 8, id: "f" }))).toMatchObject({ outcome: exists, asked: 0 });
+    expect(await evaluated(fork(), { text: "Forked." })).toMatchObject({ outcome: { text: "Forked." }, asked: 1 });
+    expect(await evaluated(fork())).toMatchObject({ outcome: { text: "Forked." }, asked: 0 });
+  });
+
+  it("FRK-1 the steps of a fork are kept together: a store that fails leaves none of them", async () => {
+    const inner = memoryStore();
+    let left = Infinity;
+    const journal = createJournal({
+      ...inner,
+      async append(frames) {
+        if (left-- <= 0) throw new JournalError("There is no room.", { reason: "full" });
+        return inner.append(frames);
+      },
+    });
+    const taken = { toolCalls: Array.from({ length: 40 }, (_, n) => ({ name: "note", arguments: { text: `${n}` } })) };
+    const world = { done: [] };
+    await modelAdapter(scriptedModel([taken, taken, { text: "Done." }])).evaluate(reviewPrompt(world), {
+      run: journal.run("r1"),
+    });
+    const steps = (await journal.describe("r1"))?.steps ?? 0;
+    expect((await listed(journal.entries("r1"))).length).toBeGreaterThan(300);
+    left = 1;
+    const fork = (): JournalRun => journal.fork("r1", { at: steps - 1, id: "f" });
+    await rejection(modelAdapter(scriptedModel([{ text: "Lost." }])).evaluate(reviewPrompt(world), { run: fork() }));
+    left = Infinity;
+    const model = scriptedModel([{ text: "Forked." }]);
+    const again: World = { done: [] };
+    const { text } = await modelAdapter(model).evaluate(reviewPrompt(again), { run: fork() });
+    // No call of the kept steps is run.
+    expect([text, model.requests[0]?.messages.length, again.done]).toEqual(["Forked.", 83, []]);
+  });
+
   it("JRN-7 a run is copied whole, removed, and pruned when it has ended", async () => {
     const { journal } = await recorded();
     await recorded(journal, "r2");
@@ -154,6 +252,50 @@ describe("a journal", () => {
     await journal.close();
     await expect(journal.describe("r2")).rejects.toMatchObject({ reason: "closed" });
   });
+
+  it.each([
+    ["memory", () => memoryJournal()],
+    ["an SQLite file", async () => sqliteJournal(join(await folder(), "runs.db"))],
+    ["a folder", async () => folderJournal(join(await folder(), "runs"))],
+  ])(
+    "JRN-11 JST-3 in %s, following a run that is removed ends with an error, and not in another run",
+    async (_, open) => {
+      await using journal = await open();
+      for (const isBegunAgain of [false, true]) {
+        const asked = Promise.withResolvers<void>();
+        const answering = Promise.withResolvers<void>();
+        const slow = modelAdapter({
+          name: "scripted",
+          model: "scripted-model",
+          capabilities: { tools: true, nativeOutput: true },
+          async generate() {
+            asked.resolve();
+            await answering.promise;
+            return { message: { role: "assistant", text: "Late.", toolCalls: [] }, finishReason: "stop" };
+          },
+        });
+        const going = rejection(slow.evaluate("One?", { run: journal.run("r1") }));
+        await asked.promise;
+        const seen: JournalEntry[] = [];
+        const following = rejection(
+          (async () => {
+            for await (const entry of journal.entries("r1", { follow: true })) seen.push(entry);
+          })(),
+        );
+        await expect.poll(() => seen.length).toBeGreaterThan(1);
+        const [{ evaluationId }] = seen as [JournalEntry];
+        await journal.remove("r1");
+        answering.resolve();
+        await going;
+        const second = scriptedModel([{ text: "Two." }]);
+        if (isBegunAgain) await modelAdapter(second).evaluate("Two?", { run: journal.run("r1") });
+        expect(await following).toMatchObject({ code: "journal", reason: "not_found", run: "r1" });
+        expect(new Set(seen.map((entry) => entry.evaluationId))).toEqual(new Set([evaluationId]));
+        await journal.remove("r1");
+      }
+    },
+    15_000,
+  );
 
   it("JRN-11 entries that are followed come once and in order, until the run ends", async () => {
     const journal = memoryJournal();

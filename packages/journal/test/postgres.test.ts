@@ -150,6 +150,29 @@ describe.skipIf(noServer !== undefined)(`a real server ${noServer ?? ""}`, () =>
     expect((await framesOf(store, "ada")).map(({ first }) => first)).toEqual(Array.from({ length: 20 }, (_, n) => n));
   });
 
+  test("JRN-7 JRN-10 a run that another transaction appends to is not removed, and one that it begins is not copied over", async () => {
+    const store = postgresStore(server.pool(2), { prefix: "waits" });
+    for (const run of ["ada", "bob"]) await store.append([frame({ run, first: 0 })]);
+    const seen = await listed(store.list());
+    const other = await server.pool(1).connect();
+    await other.query("BEGIN");
+    const frames = [frame({ first: 1 }), frame({ run: "eve", first: 0, writer: "two" })];
+    await other.query("SELECT waits_append($1::text::json)", [JSON.stringify(frames)]);
+    const work = Promise.all([
+      store.removeUnchanged?.(seen) ?? Promise.resolve(-1),
+      store.appendRun?.([frame({ run: "eve", first: 0 })]) ?? Promise.resolve(true),
+    ]);
+    const watcher = server.pool(1);
+    const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%waits_runs%'";
+    await vi.waitFor(async () => expect((await watcher.query(waiting)).rows).toHaveLength(2), { timeout: 20_000 });
+    await other.query("COMMIT");
+    other.release();
+    expect(await work).toEqual([1, false]);
+    expect((await listed(store.list())).map(({ run }) => run).toSorted()).toEqual(["ada", "eve"]);
+    expect(await framesOf(store, "ada")).toHaveLength(2);
+    expect((await framesOf(store, "eve")).map(({ writer }) => writer)).toEqual(["two"]);
+  });
+
   test("RSM-2 RSM-7 kill -9 at any instant: another process goes on after the last step that was kept", async () => {
     const kills = inject("exhaustive") ? 40 : 3;
     const program = [...fromSources, join(import.meta.dirname, "processes", "postgres-runner.ts")];

@@ -1,5 +1,7 @@
 import { definePolicy, definePrompt, defineTool, suspend } from "@proviso/core";
-import { sqliteJournal, type Retention, type SqliteJournal } from "@proviso/journal/node";
+import { createJournal, type Journal, type JournalStore } from "@proviso/journal";
+import { folderStore, memoryStore, sqliteStore } from "@proviso/journal/internal";
+import { sqliteJournal, type Retention } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { join } from "node:path";
@@ -11,12 +13,12 @@ const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}),
 const prompt = definePrompt({ key: "pays", sections: [{ key: "task", text: "Pay.", tools: [pay] }] }).bind();
 const later = definePolicy({ name: "chief", check: () => suspend("Pay?") });
 
-async function answered(journal: SqliteJournal, id: string, clock = fakeClock(Date.now())): Promise<void> {
+async function answered(journal: Journal, id: string, clock = fakeClock(Date.now())): Promise<void> {
   const adapter = modelAdapter(scriptedModel([{ text: "Done." }]), { clock });
   await adapter.evaluate(prompt, { run: journal.run(id) });
 }
 
-async function suspended(journal: SqliteJournal, id: string, clock = fakeClock(Date.now())): Promise<void> {
+async function suspended(journal: Journal, id: string, clock = fakeClock(Date.now())): Promise<void> {
   const adapter = modelAdapter(scriptedModel([{ toolCalls: [{ name: "pay", arguments: {} }] }]), { clock });
   await adapter.evaluate(prompt, { run: journal.run(id), policies: [later] }).catch(() => {});
 }
@@ -61,4 +63,34 @@ test("JRN-10 a retention that cannot be is refused", async () => {
   expect(open({ days: 0 })).toThrow("The days of a retention");
   expect(open({ runs: 1.5 })).toThrow("The runs of a retention");
   expect(open({ weeks: 1 })).toThrow("weeks");
+});
+
+test.each<readonly [string, (path: string) => JournalStore]>([
+  ["memory", () => memoryStore()],
+  ["a folder", (path) => folderStore(path)],
+  ["an SQLite file", (path) => sqliteStore(path)],
+  ["a store of one's own", () => ({ ...memoryStore(), removeUnchanged: undefined as never })],
+])("JRN-10 a run in %s that has gone on since it was listed stays", async (_what, open) => {
+  const store = open(join(await folder(), "runs"));
+  await using other = createJournal(store);
+  const cut = [{ failure: "throttle", kind: "network", message: "The connection was lost." } as const];
+  for (const id of ["waits", "fails", "answers"]) {
+    const adapter = modelAdapter(scriptedModel(cut), { throttle: { maxAttempts: 1 } });
+    await adapter.evaluate(prompt, { run: other.run(id), policies: [later] }).catch(() => {});
+  }
+  const journal = createJournal({
+    ...store,
+    async *list() {
+      yield* store.list();
+      await suspended(other, "waits");
+      await answered(other, "answers");
+    },
+  });
+  expect(await journal.prune({ keep: 0 })).toBe(1);
+  const left = await listed(other.list());
+  expect(Object.fromEntries(left.map(({ id, state }) => [id, state]))).toEqual({
+    answers: "executed",
+    waits: "suspended",
+  });
+  expect(await other.prune({ keep: 0 })).toBe(1);
 });

@@ -124,6 +124,36 @@ describe.each(makers)("%s", (_name, make) => {
     }
   });
 
+  test("JRN-10 a run is removed only where its newest summary is still the one that was read", async () => {
+    const store = await opened();
+    for (const run of ["a", "b", "c"]) await store.append([frame({ run, first: 0 })]);
+    const seen = await listed(store.list());
+    await store.append([frame({ run: "b", first: 1 })]);
+    await store.remove(["c"]);
+    expect(await store.removeUnchanged?.([...seen, { run: "nobody", summary: "" }])).toBe(1);
+    expect((await listed(store.list())).map(({ run }) => run)).toEqual(["b"]);
+    expect(await framesOf(store, "b")).toHaveLength(2);
+  });
+
+  test("JRN-7 the frames of a whole run are kept where there is none, all of them or none", async () => {
+    const store = await opened();
+    const all = Array.from({ length: 80 }, (_, n) => frame({ first: n * 2, count: 2 }));
+    expect(await store.appendRun?.(all)).toBe(true);
+    expect(await framesOf(store, "ada")).toEqual(all);
+    expect(await store.appendRun?.(all)).toBe(false);
+    // A run of others that is as long as the beginning of the copied one.
+    await store.append([frame({ run: "bob", first: 0, count: 2 })]);
+    expect(await store.appendRun?.(all.map((each) => frame({ ...each, run: "bob", sum: undefined as never })))).toBe(
+      false,
+    );
+    expect(await framesOf(store, "bob")).toHaveLength(1);
+    const gap = [frame({ run: "eve", first: 0 }), frame({ run: "eve", first: 2 })];
+    await expect(store.appendRun?.(gap)).rejects.toThrow(DefinitionError);
+    expect(await framesOf(store, "eve")).toEqual([]);
+    expect(await store.append([frame({ first: 160 })])).toEqual(["kept"]);
+    expect((await listed(store.list())).map(({ run }) => run)).toEqual(["ada", "bob"]);
+  });
+
   test("JST-8 after close every method says so", async () => {
     const store = await opened();
     await store.append([frame({ first: 0 })]);
@@ -134,5 +164,7 @@ describe.each(makers)("%s", (_name, make) => {
     await expect(framesOf(store, "ada")).rejects.toMatchObject(closed);
     await expect(listed(store.list())).rejects.toMatchObject(closed);
     await expect(store.remove(["ada"])).rejects.toMatchObject(closed);
+    await expect(store.removeUnchanged?.([{ run: "ada", summary: "" }])).rejects.toMatchObject(closed);
+    await expect(store.appendRun?.([frame({ first: 0 })])).rejects.toMatchObject(closed);
   });
 });

@@ -94,7 +94,7 @@ export function Runs({ query }: { readonly query: URLSearchParams }) {
         <Choice
           label="status"
           value={asked.status}
-          of={["running", "executed", "failed", "stopped"]}
+          of={["running", "executed", "failed", "suspended", "stopped"]}
           onChoose={filter}
         />
         <Choice label="prompt" value={asked.promptName} of={names("promptName")} onChoose={filter} />

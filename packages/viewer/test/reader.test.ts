@@ -1,4 +1,4 @@
-import { definePrompt, defineTool, type RunRecord } from "@proviso/core";
+import { definePolicy, definePrompt, defineTool, suspend, type RunRecord } from "@proviso/core";
 import { createJournal, memoryJournal, type Journal } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
@@ -262,4 +262,75 @@ it("VIEW-9 the follower of all runs has what is kept from now on, of each run", 
   await following;
   expect(new Set(seen).size).toBe(8);
   expect(seen.every((each) => each.startsWith("new"))).toBe(true);
+});
+
+it.each(["memory", "folder", "sqlite", "a file that is opened to read"])(
+  "VIEW-9 JST-3 in a %s, a run that is removed ends what follows it, and another one of its id is shown alone",
+  async (kind) => {
+    const path = join(await folder(), "runs");
+    const journal = kind === "memory" ? memoryJournal() : kind === "folder" ? folderJournal(path) : sqliteJournal(path);
+    onTestFinished(() => journal.close());
+    await answered(journal, "a", "first", "First.");
+    const reader = kind.startsWith("a ") ? openRuns(path) : journalRuns(journal);
+    const views = new RunViews(reader);
+    const rowsOf = async () => (await views.of("a")).rows.map(({ title }) => title);
+    const ending = new AbortController();
+    onTestFinished(() => ending.abort());
+    const seen: RunRecord[] = [];
+    const all: string[] = [];
+    const following = (async () => {
+      for await (const record of reader.follow({ runId: "a", after: -1, signal: ending.signal })) seen.push(record);
+    })();
+    const followingAll = (async () => {
+      for await (const record of reader.follow({ after: 0, signal: ending.signal })) {
+        if (record.kind === "event") all.push(record.event.evaluationId);
+      }
+    })();
+    await expect.poll(() => seen.length).toBe(4);
+    expect(await reader.summary("a")).toMatchObject({ promptName: "app/first" });
+    const before = await rowsOf();
+    const { version } = await views.of("a");
+    await journal.remove("a");
+    await answered(journal, "a", "second", "Second.");
+    await following;
+    expect(seen).toHaveLength(4);
+    const records = await listed(reader.records("a"));
+    expect(records).toHaveLength(4);
+    const [, second] = [seen, records].map(([first]) => first?.kind === "event" && first.event.evaluationId);
+    const summary = await reader.summary("a");
+    expect(summary).toMatchObject({ promptName: "app/second", turns: 1, status: "executed" });
+    expect((summary?.endedAt ?? 0) - (summary?.startedAt ?? 0)).toBeGreaterThanOrEqual(0);
+    const after = await rowsOf();
+    expect([after.length, (await views.of("a")).version]).toEqual([before.length, version + 1]);
+    expect(after.join()).toContain("Second.");
+    expect(after.join()).not.toContain("First.");
+    await expect.poll(() => all.filter((id) => id === second).length).toBe(4);
+    await journal.remove("a");
+    expect([await reader.summary("a"), await rowsOf(), await listed(reader.records("a"))]).toEqual([undefined, [], []]);
+    ending.abort();
+    await followingAll;
+  },
+  15_000,
+);
+
+it("VIEW-5 a run that waits for a decision is suspended, and found as that", async () => {
+  const journal = memoryJournal();
+  const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "paid" });
+  const chief = definePolicy({ name: "chief", check: () => suspend("Pay?") });
+  const prompt = definePrompt({ key: "pays", sections: [{ key: "task", text: "Pay.", tools: [pay] }] }).bind();
+  const model = scriptedModel([{ toolCalls: [{ name: "pay", arguments: {} }] }]);
+  await modelAdapter(model)
+    .evaluate(prompt, { run: journal.run("waits"), policies: [chief] })
+    .catch(() => {});
+  await answered(journal, "done", "done", "Done.");
+  const reader = journalRuns(journal);
+  expect(await reader.summary("waits")).toMatchObject({ status: "suspended" });
+  for (const [status, found] of [
+    ["suspended", ["waits"]],
+    ["stopped", []],
+    ["running", []],
+    ["executed", ["done"]],
+  ] as const) {
+    expect((await reader.list({ status })).runs.map(({ runId }) => runId)).toEqual(found);
+  }
 });

@@ -184,7 +184,12 @@ it.each([
   const other = await recorded(steps as readonly ScriptedStep[], { ...given, id: "other" });
   const { parted, steps: compared } = compareRuns(one.records, other.records);
   if (what === "end") expect(parted?.at).toBeGreaterThan(5);
-  else expect(parted).toEqual({ what, at });
+  else expect(parted).toMatchObject({ what, at });
+  const shown = { prompt: "Look at a.ts.", params: '{"file":"z.ts"}', answer: '["Other.",', call: "c.ts", end: "" }[
+    what
+  ];
+  expect(parted?.differing?.b ?? "").toContain(shown);
+  if (shown !== "") expect(parted?.differing?.a).not.toContain(shown);
   expect(compared.slice(0, parted?.at).every(({ same }) => same)).toBe(true);
 });
 

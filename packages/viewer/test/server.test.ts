@@ -204,6 +204,24 @@ it("VIEW-9 what another writes is sent to the page within 500 milliseconds", asy
   await reader.cancel();
 });
 
+it("VIEW-9 a page that shows a run which is removed receives that, and connects again for another one of its id", async () => {
+  const { viewer, journal } = await viewed();
+  const headers = { authorization: `Bearer ${viewer.token}` };
+  const at = `http://127.0.0.1:${viewer.port}/api/`;
+  const shown = (await (await fetch(`${at}run/first/rows`, { headers })).json()) as { last: number; version: number };
+  const stream = await fetch(`${at}follow?run=first&after=${shown.last}`, { headers });
+  const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  await new Promise((done) => setTimeout(done, 400));
+  await journal.remove("first");
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
+  const told = JSON.parse(text.slice(text.indexOf("data: ") + 6)) as object;
+  expect(told).toMatchObject({ rows: [], total: 0, last: -1, version: shown.version + 1 });
+  await record(journal, "first");
+  const again = (await (await fetch(`${at}run/first/rows`, { headers })).json()) as { total: number; version: number };
+  expect(again.total).toBeGreaterThan(8);
+}, 15_000);
+
 it("VIEW-9 a closed viewer ends its streams, and closing again does nothing", async () => {
   const { viewer } = await viewed();
   const headers = { authorization: `Bearer ${viewer.token}` };

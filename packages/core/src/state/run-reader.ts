@@ -18,7 +18,10 @@ export interface RunReader {
   summary(runId: string): Promise<RunSummary | undefined>;
   /** Returns records by `n`, rising. A record that cannot be read comes as `kind: "unreadable"`. */
   records(runId: string, query?: RecordQuery): AsyncIterable<RunRecord>;
-  /** Returns records after `after` as they are written, by whichever process; of all runs where none is named. */
+  /**
+   * Returns records after `after` as they are written, by whichever process; of all runs where none is named. It ends where
+   * the named run is removed.
+   */
   follow(query: {
     readonly runId?: string | undefined;
     readonly after: number;
@@ -86,8 +89,11 @@ export interface RunSummary {
   readonly startedAt: number;
   /** Epoch milliseconds; undefined: it has no end. */
   readonly endedAt: number | undefined;
-  /** "stopped": it has no end, and no process writes to it any more; or it was cancelled. */
-  readonly status: "running" | "executed" | "failed" | "stopped";
+  /**
+   * "suspended": it waits for a decision. "stopped": it has no end, and no process writes to it any more; or it was
+   * cancelled.
+   */
+  readonly status: "running" | "executed" | "failed" | "suspended" | "stopped";
   /** Why a failed one failed. */
   readonly error?: { readonly code: string; readonly message: string } | undefined;
   /** Turns of the run's own evaluation. */

@@ -1,7 +1,8 @@
 import { type EvaluateOptions, type PromptOverride } from "@proviso/core";
 import { toJsonValue } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
-import type { EntryContent, RecordedHistory } from "./entries.ts";
+import { differenceIn } from "./compare.ts";
+import type { EntryContent, JournalEntry, RecordedHistory } from "./entries.ts";
 import type { RecordedSession } from "./session.ts";
 
 type Begun = Extract<EntryContent, { readonly kind: "begun" }>;
@@ -13,9 +14,8 @@ export function begunEntry(
   options: EvaluateOptions,
   override: PromptOverride | undefined,
 ): Begun {
-  const { promptName, prompt, model, adapter, nativeOutput, maxTurns, maxRepairs, toolChoice } = run;
-  const params = toJsonValue(run.files?.params(prompt.params) ?? prompt.params)?.value ?? {};
-  const hidden = run.redaction.value({ params, state });
+  const { promptName, model, adapter, nativeOutput, maxTurns, maxRepairs, toolChoice } = run;
+  const hidden = run.redaction.value({ params: shownParams(run), state });
   return {
     kind: "begun",
     prompt: promptName,
@@ -28,6 +28,24 @@ export function begunEntry(
     session: { id: core.session.id, seq, state: hidden.state },
     ...(override === undefined ? {} : { override }),
   };
+}
+
+/** The params of a prompt as JSON, with files as references. */
+function shownParams({ files, prompt: { params } }: Run): unknown {
+  return toJsonValue(files?.params(params) ?? params)?.value ?? {};
+}
+
+/** The params that the steps of a record were asked with last. */
+export function recordedParams(entries: readonly JournalEntry[]): unknown {
+  const given = entries.findLast((entry) => entry.kind === "adopted" && entry.params !== undefined) ?? entries[0];
+  return given?.kind === "adopted" || given?.kind === "begun" ? given.params : undefined;
+}
+
+/** Returns the params of an evaluation that goes on with a record, where they are not the recorded ones; else undefined. */
+export function otherParams(run: Run | undefined, entries: readonly JournalEntry[]): unknown {
+  if (run === undefined) return undefined;
+  const { params } = run.redaction.value({ params: shownParams(run) });
+  return differenceIn(recordedParams(entries), params) === undefined ? undefined : params;
 }
 
 /** The history that the evaluation was given; a replay is given none. */

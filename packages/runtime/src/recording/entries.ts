@@ -15,10 +15,8 @@ import type { RecordedHistory, RecordedOptions } from "./recorded-history.ts";
 export type { RecordedHistory, RecordedOptions } from "./recorded-history.ts";
 
 /** The framework's events that a record holds: those of a stream are derived from its deltas. */
-export type RecordedEvent = Exclude<
-  FrameworkEvent,
-  { readonly type: "text.delta" | "text.reset" | "output.delta" | "reasoning.delta" }
->;
+export type RecordedEvent = Exclude<FrameworkEvent, { readonly type: DerivedEvent }>;
+type DerivedEvent = "text.delta" | "text.reset" | "output.delta" | "reasoning.delta";
 
 /** The question of a policy that a call waits for. */
 export type PolicyStep = "check" | "approve" | "unknown";
@@ -95,6 +93,8 @@ export type EntryContent =
       readonly kind: "adopted";
       /** The override that was found; left out: none was asked for, or there was none. */
       readonly override?: PromptOverride | undefined;
+      /** The params that the prompt is bound with from here on, as JSON; left out: those of before. */
+      readonly params?: unknown;
     }
   | {
       readonly kind: "event";

@@ -1,3 +1,4 @@
+export { recordedParams } from "./begun.ts";
 export { insideAnswers } from "./inside.ts";
 export { sessionAfter } from "./rebuilt.ts";
 export { recordedBeginning } from "./run-value.ts";

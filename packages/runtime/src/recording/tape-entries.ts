@@ -8,6 +8,7 @@ import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
+import { otherParams } from "./begun.ts";
 import type { Difference, EntryContent, EntryOf, JournalEntry, RecordedEvent } from "./entries.ts";
 import { entryAt, journalEntry, type KeptEntry, type MadeEntry } from "./kept-entry.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
@@ -208,9 +209,11 @@ export class TapeEntries {
     if (costUsd !== undefined) this.appendAt(this.evaluationId, { kind: "drew", value: { costUsd } });
     const { core, opened, runId, attempt, source } = this;
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
-    if (this.differs) {
+    const params = this.adopts ? otherParams(this.main, opened.entries) : undefined;
+    if (this.differs || params !== undefined) {
       const { foundOverride: override } = this;
-      this.append(this.evaluationId, { kind: "adopted", ...(override === undefined ? {} : { override }) });
+      const found = { ...(override === undefined ? {} : { override }), ...(params === undefined ? {} : { params }) };
+      this.append(this.evaluationId, { kind: "adopted", ...found });
     }
     if (source.mode === "fork") return;
     const unknown = opened.unknown.map(({ callId, name }) => ({ callId, name }));

@@ -105,8 +105,13 @@ async function* followOne(
   { after, signal, kinds }: Follow,
 ): AsyncGenerator<RunRecord, void, undefined> {
   let last = after;
+  let begunBy: string | undefined;
   while (!signal.aborted) {
-    for (const record of (await read(runId)).select({ after: last, kinds })) {
+    const run = await read(runId);
+    // The run was removed: what has its id now is another one.
+    if (begunBy !== undefined && run.begunBy !== begunBy) return;
+    ({ begunBy } = run);
+    for (const record of run.select({ after: last, kinds })) {
       if (signal.aborted) return;
       last = record.n;
       yield record;
@@ -122,7 +127,7 @@ async function* followAll(
   { signal, kinds }: Follow,
 ): AsyncGenerator<RunRecord, void, undefined> {
   const known = new Map<string, ListedRun>();
-  const places = new Map<string, number>();
+  const places = new Map<string, { readonly n: number; readonly begunBy: string | undefined }>();
   for await (const run of source.list()) known.set(run.id, run);
   const since = new Map([...known].map(([id, { updatedAt }]) => [id, updatedAt]));
   while (!signal.aborted) {
@@ -137,11 +142,15 @@ async function* followAll(
       if (unchanged === mostUnchanged) break;
     }
     for (const id of changed) {
-      for (const record of (await read(id)).select({ after: places.get(id) ?? -1, kinds })) {
+      const run = await read(id);
+      const { begunBy } = run;
+      const place = places.get(id);
+      const after = place?.begunBy === begunBy ? place?.n : undefined;
+      for (const record of run.select({ after, kinds })) {
         if (signal.aborted) return;
         const isKnown = !places.has(id) && record.at <= (since.get(id) ?? -Infinity);
         if (isKnown) continue;
-        places.set(id, record.n);
+        places.set(id, { n: record.n, begunBy });
         yield record;
       }
     }
@@ -182,7 +191,7 @@ async function page(
 function mayFit({ prompt, startedAt, state }: ListedRun, { promptName, from, to, status }: RunQuery): boolean {
   if (promptName !== undefined && prompt !== promptName) return false;
   if ((from !== undefined && startedAt < from) || (to !== undefined && startedAt > to)) return false;
-  return status !== "executed" && status !== "failed" ? true : state === status;
+  return status === "executed" || status === "failed" || status === "suspended" ? state === status : true;
 }
 
 function fits({ summary, tools, text }: Summarised, query: RunQuery): boolean {

@@ -14,8 +14,12 @@ export class RunRecords {
   /** Made when states are asked for. */
   #full: RecordMaker | undefined;
   #problem: string | undefined;
+  /** The mark of the last entry. */
+  #mark: string | undefined;
   #reading: Promise<void> = Promise.resolve();
   writer: string | undefined;
+  /** What no other run of its id has begun with; undefined: it has not begun. */
+  begunBy: string | undefined;
 
   constructor(id: string, source: EntrySource, slices: readonly Slice[] | undefined) {
     this.#id = id;
@@ -37,10 +41,16 @@ export class RunRecords {
   }
 
   async #read(): Promise<void> {
-    if (this.#problem !== undefined) return;
     const next = (this.#entries.at(-1)?.index ?? -1) + 1;
-    const { entries, problem, writer } = await this.#source.read(this.#id, next);
+    let read = await this.#source.read(this.#id, next, this.#mark);
+    if (read.isOther) {
+      this.#forget();
+      read = await this.#source.read(this.#id, 0, undefined);
+    } else if (this.#problem !== undefined) return;
+    const { entries, problem, writer, mark } = read;
     this.writer = writer ?? this.writer;
+    this.#mark = mark;
+    this.begunBy ??= entries[0] && JSON.stringify([entries[0].evaluationId, entries[0].at]);
     for (const entry of entries) this.#entries.push(entry);
     // A later attempt leaves out what it did not go on from.
     if (entries.some(({ kind }) => kind === "resumed")) {
@@ -51,6 +61,14 @@ export class RunRecords {
     if (problem === undefined) return;
     this.#problem = problem;
     for (const maker of this.#makers()) this.#close(maker);
+  }
+
+  /** The run was removed: what was read is of no run that is there. */
+  #forget(): void {
+    this.#entries = [];
+    this.#plain = this.#maker(false);
+    this.#full = undefined;
+    this.#problem = this.#mark = this.begunBy = this.writer = undefined;
   }
 
   #maker(isWithStates: boolean): RecordMaker {

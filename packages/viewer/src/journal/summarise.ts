@@ -69,6 +69,6 @@ export function summarise(listed: ListedRun, records: readonly RunRecord[], isGo
 }
 
 function statusOf({ state }: ListedRun, isGone: boolean): RunSummary["status"] {
-  if (state === "executed" || state === "failed") return state;
+  if (state === "executed" || state === "failed" || state === "suspended") return state;
   return state === "open" && !isGone ? "running" : "stopped";
 }

@@ -7,7 +7,17 @@ import { runRows, type RunRow } from "./rows.ts";
 export interface RunComparison {
   /** The first step that differs; undefined: none does. */
   readonly parted:
-    | { readonly at: number; readonly what: "prompt" | "params" | "answer" | "call" | "result" | "end" | "length" }
+    | {
+        /** The place of the step in `steps`. */
+        readonly at: number;
+        /** What of it differs. */
+        readonly what: "prompt" | "params" | "answer" | "call" | "result" | "end" | "length";
+        /**
+         * What it is in both, a text or JSON, shortened to some 200 characters around the first difference; empty: there is
+         * nothing of the kind. Left out: the steps are of different kinds, or one of the runs has ended.
+         */
+        readonly differing?: { readonly a: string; readonly b: string } | undefined;
+      }
     | undefined;
   /** The steps of both; after the first that differs matched by kind and name as far as they can be. */
   readonly steps: readonly {
@@ -38,9 +48,9 @@ export function compareRuns(a: Iterable<RunRecord>, b: Iterable<RunRecord>): Run
   let parted: RunComparison["parted"];
   for (let at = 0; at < shorter && parted === undefined; at++) {
     const [one, other] = [left.steps[at] as Step, right.steps[at] as Step];
-    const what = difference(one, other);
-    if (what === undefined) steps.push({ a: one.row, b: other.row, same: true });
-    else parted = { at, what };
+    const found = difference(one, other);
+    if (found === undefined) steps.push({ a: one.row, b: other.row, same: true });
+    else parted = { at, ...found };
   }
   const longer = Math.max(left.steps.length, right.steps.length);
   if (parted === undefined && longer > shorter) parted = { at: shorter, what: "length" };
@@ -148,10 +158,13 @@ function partsOf(event: FrameworkEvent): readonly (readonly [What, string])[] {
   }
 }
 
-function difference(a: Step, b: Step): What | undefined {
+function difference(
+  a: Step,
+  b: Step,
+): { readonly what: What; readonly differing?: { readonly a: string; readonly b: string } } | undefined {
   if (a.row.kind !== b.row.kind || a.row.depth !== b.row.depth) {
-    if (a.row.kind === "end" || b.row.kind === "end") return "end";
-    return a.row.kind === "call" || b.row.kind === "call" ? "call" : "prompt";
+    if (a.row.kind === "end" || b.row.kind === "end") return { what: "end" };
+    return { what: a.row.kind === "call" || b.row.kind === "call" ? "call" : "prompt" };
   }
   const length = Math.max(a.parts.length, b.parts.length);
   for (let at = 0; at < length; at++) {
@@ -159,10 +172,33 @@ function difference(a: Step, b: Step): What | undefined {
     const [otherWhat, other] = b.parts[at] ?? [];
     if (what === otherWhat && one === other) continue;
     // The text of a prompt is compared last, for its own name.
-    const found = what ?? otherWhat;
-    return a.row.kind === "prompt" && found === "answer" ? "prompt" : found;
+    const found = (what ?? otherWhat) as What;
+    const isText = a.row.kind === "prompt" && found === "answer";
+    // The texts of a prompt say more than its hashes, where they differ too.
+    const texts = found === "prompt" ? ([renderedOf(a), renderedOf(b)] as const) : undefined;
+    const [left = "", right = ""] = texts === undefined || texts[0] === texts[1] ? [one, other] : texts;
+    return { what: isText ? "prompt" : found, differing: aroundDifference(left, right) };
   }
   return undefined;
+}
+
+function renderedOf({ row, parts }: Step): string | undefined {
+  return row.kind === "prompt" ? parts.find(([what]) => what === "answer")?.[1] : undefined;
+}
+
+/** Characters of a text that are shown, and how many of them stand in front of the difference. */
+const [mostShown, before] = [200, 60];
+
+/** Both texts, shortened to what is around the first place where they differ. */
+function aroundDifference(a: string, b: string): { readonly a: string; readonly b: string } {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  const from = Math.max(a.length, b.length) <= mostShown ? 0 : Math.max(0, at - before);
+  const shown = (of: string): string => {
+    const part = of.slice(from, from + mostShown).toWellFormed();
+    return `${from > 0 ? "…" : ""}${part}${of.length > from + mostShown ? "…" : ""}`;
+  };
+  return { a: shown(a), b: shown(b) };
 }
 
 /** How many pairs are looked at to match what comes after the parting. */

@@ -25,10 +25,12 @@ export async function streamRun(
 ): Promise<void> {
   const { reader, views, clock, runId, after, signal } = of;
   let shown = after;
+  let { version } = await views.of(runId);
   const news = reader.follow({ runId, after, signal, kinds: rowKinds });
   await sending(response, { news, clock, signal }, async () => {
     const view = await views.of(runId);
-    if (view.last <= shown) return undefined;
+    if (view.last <= shown && view.version === version) return undefined;
+    ({ version } = view);
     const rows = view.changedSince(shown);
     shown = view.last;
     return { rows, total: view.rows.length, last: view.last, version: view.version, run: await reader.summary(runId) };
@@ -51,6 +53,7 @@ export async function streamRuns(
   })();
   await sending(response, { news: noting, clock, signal }, async () => {
     const ids = [...changed];
+    if (ids.length === 0) return undefined;
     changed.clear();
     const runs = await Promise.all(ids.map((id) => reader.summary(id)));
     return { runs: runs.filter((run) => run !== undefined) };
@@ -85,15 +88,18 @@ async function sending(
     const what = await Promise.race([next, alive]);
     waking.abort();
     if (signal.aborted) break;
-    if (what === "alive" || what === "over") {
+    if (what === "alive") {
       await written(response, ": alive\n\n", signal);
-      if (what === "over") next = new Promise(() => {});
       continue;
     }
     await clock.sleep(gatherMs, signal).catch(() => {});
-    next = advance();
+    next = what === "news" ? advance() : new Promise(() => {});
     const sent = await message();
     if (sent !== undefined) await written(response, `data: ${JSON.stringify(sent)}\n\n`, signal);
+    if (what === "news") continue;
+    // The run was removed: a page that connects again receives what has its id now.
+    if (sent !== undefined) break;
+    await written(response, ": alive\n\n", signal);
   }
   response.end();
 }

@@ -34,9 +34,11 @@ export class RunView {
   readonly #runId: string;
   #made = runRows();
   #reading: Promise<void> = Promise.resolve();
+  /** What the run began with; another run of the same id begins with something else. */
+  #began: string | undefined;
   /** The number of the last record. */
   last = -1;
-  /** Grows where the rows were made anew: an attempt left out what was shown before. */
+  /** Grows where the rows were made anew: an attempt left out what was shown before, or the run is another one. */
   version = 0;
 
   constructor(reader: RunReader, runId: string) {
@@ -56,6 +58,9 @@ export class RunView {
 
   async #read(): Promise<void> {
     const before = this.last;
+    const began = await this.#beginning();
+    if (this.#began !== undefined && began !== this.#began) return this.#makeAnew(began);
+    this.#began = began;
     let isResumed = false;
     for await (const record of this.#reader.records(this.#runId, { after: before, kinds: rowKinds })) {
       isResumed ||= record.kind === "event" && record.event.type === "run.resumed";
@@ -63,7 +68,20 @@ export class RunView {
     }
     if (!isResumed || before < 0) return;
     // The attempt left out what it did not go on from.
+    await this.#makeAnew(began);
+  }
+
+  async #beginning(): Promise<string | undefined> {
+    for await (const record of this.#reader.records(this.#runId, { kinds: ["event"], limit: 1 })) {
+      return record.kind === "event" ? record.event.evaluationId : undefined;
+    }
+    return undefined;
+  }
+
+  async #makeAnew(began: string | undefined): Promise<void> {
     this.version += 1;
+    this.last = -1;
+    this.#began = began;
     this.#made = runRows();
     for await (const record of this.#reader.records(this.#runId, { kinds: rowKinds })) this.#add(record);
   }

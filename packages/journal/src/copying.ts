@@ -1,0 +1,35 @@
+// A run is copied as a whole or not at all: half of one would look like a run that goes on.
+import { JournalError } from "@proviso/core";
+import { readFrames } from "./read-frames.ts";
+import type { Frame, JournalStore } from "./store.ts";
+
+/** Copies a run under the same id. @throws {JournalError} "exists", "not_found", "damaged". */
+export async function copyRun(from: JournalStore, to: JournalStore, id: string): Promise<void> {
+  const frames = await framesOf(from, id);
+  if (frames.length === 0) throw notFound(id);
+  if (to.appendRun === undefined) {
+    const kept = await to.append(frames);
+    if (kept.includes("fenced")) throw existsAlready(id);
+    return;
+  }
+  if (await to.appendRun(frames)) return;
+  // An append that was sent again after its connection was lost may have kept them the first time.
+  const there = await framesOf(to, id);
+  const isSame = ({ writer, sum }: Frame, place: number): boolean =>
+    there[place]?.writer === writer && there[place].sum === sum;
+  if (!frames.every(isSame)) throw existsAlready(id);
+}
+
+async function framesOf(store: JournalStore, id: string): Promise<readonly Frame[]> {
+  const frames: Frame[] = [];
+  for await (const frame of readFrames(store, id)) frames.push(frame);
+  return frames;
+}
+
+export function notFound(id: string): JournalError {
+  return new JournalError(`There is no run "${id}".`, { reason: "not_found", run: id });
+}
+
+export function existsAlready(id: string): JournalError {
+  return new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
+}
