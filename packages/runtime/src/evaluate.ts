@@ -56,11 +56,36 @@ async function evaluateObserved<Output>(
   observers: Observers,
   ...given: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
-  const [setup, prompt, options, around] = given;
+  const [setup, prompt, , around] = given;
   observing ??= await import("./observing/observe-evaluation.ts");
-  return observing.observeEvaluation(observers, setup, prompt, around, (inside) =>
+  const { options, opening } = openedFor(...given);
+  // The record says which evaluation goes on. One that cannot be opened fails inside the step.
+  const evaluationId =
+    opening === undefined
+      ? undefined
+      : await opening.then(
+          (tape) => tape.evaluationId,
+          () => undefined,
+        );
+  const known = opening === undefined ? around : { ...around, opening, evaluationId };
+  return observing.observeEvaluation(observers, setup, prompt, known, (inside) =>
     evaluateHere(setup, prompt, options, inside),
   );
+}
+
+/** Begins to open the record of an evaluation that is a run of its own. */
+function openedFor(...[setup, prompt, given, around]: Parameters<typeof evaluateHere>): {
+  readonly options: EvaluateOptions;
+  readonly opening: Surroundings["opening"];
+} {
+  if (!isOwnRun(around)) return { options: given, opening: undefined };
+  const options = withRun(given, setup.journal);
+  return { options, opening: openerIn(options)?.(setup, prompt, options) };
+}
+
+/** Whether an evaluation may be a run of its own: neither is it inside a call, nor is its record open. */
+function isOwnRun({ nesting, tape }: Surroundings): boolean {
+  return nesting === undefined && tape === undefined;
 }
 
 /** Loaded with the first evaluation that has observers; the later ones begin at once. */
@@ -72,8 +97,8 @@ async function evaluateHere<Output>(
   given: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
-  const { nesting, tape } = around;
-  const isOwn = nesting === undefined && tape === undefined;
+  const { tape } = around;
+  const isOwn = isOwnRun(around);
   const options = isOwn ? withRun(given, setup.journal) : given;
   const open = isOwn ? openerIn(options) : undefined;
   if (open !== undefined) return evaluateRecorded(open, setup, prompt, options, around);
@@ -97,7 +122,7 @@ async function evaluateRecorded<Output>(
   open: OpenTape,
   ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
-  const tape = await open(setup, prompt, options, around.evaluationId);
+  const tape = await (around.opening ?? open(setup, prompt, options));
   tape.runAgain((own) => evaluateHere(own.setup(setup), prompt, own.options(options), { tape: own }));
   return evaluateHere(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
 }

@@ -113,11 +113,16 @@ function begin(
 ): Promise<Outcome> | Failure {
   if (isFailure(granted)) return granted;
   const { observing } = run;
-  if (observing?.surrounds === true) {
+  if (observing?.surrounds === true && !isKept(run)) {
     const send = (): Promise<Outcome> | Outcome => beginHere(run, attempt, work, deltas, granted);
     return observing.aroundRequest(attempt, work.messages, send);
   }
   return beginHere(run, attempt, work, deltas, granted);
+}
+
+/** Whether the record has the answer, so that nothing is sent. */
+function isKept({ tape, isInside }: Run): boolean {
+  return tape !== undefined && !isInside && tape.isKept();
 }
 
 function beginHere(
