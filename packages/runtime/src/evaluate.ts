@@ -25,7 +25,7 @@ import {
 } from "./failing.ts";
 import { internalFailure, isFailure, failure, type Failure } from "./failures.ts";
 import type { EvaluationOutcome } from "./recording/contract.ts";
-import { openerIn, withRun, type OpenTape } from "./recording/run-value.ts";
+import { openerIn, openingFor, withRun, type OpenTape } from "./recording/run-value.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
 import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
 import { promptOf, startRun } from "./start-run.ts";
@@ -56,9 +56,9 @@ async function evaluateObserved<Output>(
   observers: Observers,
   ...given: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
-  const [setup, prompt, , around] = given;
+  const [setup, prompt, asked, around] = given;
   observing ??= await import("./observing/observe-evaluation.ts");
-  const { options, opening } = openedFor(...given);
+  const { options, opening } = isOwnRun(around) ? openingFor(setup, prompt, asked) : { options: asked };
   // The record says which evaluation goes on. One that cannot be opened fails inside the step.
   const evaluationId =
     opening === undefined
@@ -71,16 +71,6 @@ async function evaluateObserved<Output>(
   return observing.observeEvaluation(observers, setup, prompt, known, (inside) =>
     evaluateHere(setup, prompt, options, inside),
   );
-}
-
-/** Begins to open the record of an evaluation that is a run of its own. */
-function openedFor(...[setup, prompt, given, around]: Parameters<typeof evaluateHere>): {
-  readonly options: EvaluateOptions;
-  readonly opening: Surroundings["opening"];
-} {
-  if (!isOwnRun(around)) return { options: given, opening: undefined };
-  const options = withRun(given, setup.journal);
-  return { options, opening: openerIn(options)?.(setup, prompt, options) };
 }
 
 /** Whether an evaluation may be a run of its own: neither is it inside a call, nor is its record open. */

@@ -97,3 +97,17 @@ export function openerIn(options: EvaluateOptions | undefined): OpenTape | undef
 export function openerOf(run: unknown): OpenTape | undefined {
   return run instanceof RecordedRun ? RecordedRun.openerOf(run) : undefined;
 }
+
+/** What `openingFor` begins. */
+interface Opening {
+  /** The options, with the run of the adapter's journal where they have none. */
+  readonly options: EvaluateOptions;
+  /** The record; left out: the evaluation is recorded nowhere. */
+  readonly opening?: Promise<Tape<Run>> | undefined;
+}
+
+/** Begins to open the record of an evaluation that is inside no other. */
+export function openingFor(setup: Setup, prompt: Prompt, given: EvaluateOptions): Opening {
+  const options = withRun(given, setup.journal);
+  return { options, opening: openerIn(options)?.(setup, prompt, options) };
+}
