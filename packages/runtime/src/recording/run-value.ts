@@ -2,7 +2,7 @@
 import { DefinitionError, type EvaluateOptions, type JournalRun, type Prompt } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import type { Run, Setup } from "../run.ts";
+import type { DrivenSetup, Run, Setup } from "../run.ts";
 import type { Tape } from "./contract.ts";
 import type { RunJournal } from "./run-journal.ts";
 
@@ -107,7 +107,7 @@ interface Opening {
 }
 
 /** Begins to open the record of an evaluation that is inside no other. */
-export function openingFor(setup: Setup, prompt: Prompt, given: EvaluateOptions): Opening {
+export function openingFor(setup: DrivenSetup, prompt: Prompt, given: EvaluateOptions): Opening {
   const options = withRun(given, setup.journal);
   return { options, opening: openerIn(options)?.(setup, prompt, options) };
 }
