@@ -17,6 +17,7 @@ import {
   runEval,
   type Progress,
   type RunOptions,
+  type TaskContext,
 } from "@proviso/evals";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { sharedPace, sharedPacing } from "@proviso/runtime/routing";
@@ -252,6 +253,35 @@ describe("running an eval", () => {
     expect(other).toHaveLength(6);
     expect(await count({ scorers: { correct: { score: () => true, version: "2" } } })).toBe(6);
     expect(await count({ scorers: { correct: { score: () => true, version: "2" } } }, { resume: "fresh" })).toBe(6);
+  });
+
+  it("EVL-25 other earlier turns, and other functions that make the session or the resources, are asked again", async () => {
+    const store = memoryEvalStore();
+    const asked = async (more: object): Promise<number> => {
+      const texts: string[] = [];
+      await runEval(defineEval({ ...spam(3, texts), ...more }), { store });
+      return texts.length;
+    };
+    const turns = (text: string) => ({
+      messages: () => [
+        { role: "user", text },
+        { role: "assistant", text: "Yes.", toolCalls: [] },
+      ],
+    });
+    const task = async ({ text }: Mail, { evaluate }: TaskContext) => (await evaluate(triage.bind({ text }))).output;
+    for (const subject of [{}, { prompt: undefined, task }]) {
+      expect(await asked({ ...subject })).toBe(3);
+      for (const more of [
+        turns("Answer in French."),
+        turns("Answer in English."),
+        { session: () => createSession() },
+        { session: () => createSession({ id: crypto.randomUUID() }) },
+        { resources: () => [provide(Filesystem, memoryFilesystem())] },
+        { resources: () => [provide(Filesystem, memoryFilesystem({ "a.txt": "a" }))] },
+      ]) {
+        expect([await asked({ ...subject, ...more }), await asked({ ...subject, ...more })]).toEqual([3, 0]);
+      }
+    }
   });
 
   it("EVL-26 failures of the surroundings are tried again where that is asked for", async () => {

@@ -6,7 +6,7 @@ import type { Owner } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
 import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
 import { currentScores } from "../run/memory-store.ts";
-import { parsed } from "./sqlite-eval-json.ts";
+import { parsed, parsedAttempt } from "./sqlite-eval-json.ts";
 import type { KeptResult } from "./sqlite-eval-results.ts";
 
 /** "PvEv" in the file's header. Source: https://www.sqlite.org/fileformat2.html#application_id */
@@ -93,7 +93,7 @@ export function openEvalFile(file: string): EvalFile {
       inTransaction(database, () => prepare(database, file));
       // The first change to a file that was there already. From here on no statement waits for a lock.
       database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0;");
-      return evalFile(database);
+      return evalFile(database, file);
     } catch (error) {
       database.close();
       throw error;
@@ -121,13 +121,13 @@ function prepare(database: DatabaseSync, file: string): void {
 }
 
 const newestAttempts = `
-  SELECT a.id, a.record, r.scorers FROM eval_attempts a JOIN eval_runs r ON r.id = a.run
+  SELECT a.id, a.record, r.scorers, a.row_id, a.variant, a.repetition FROM eval_attempts a JOIN eval_runs r ON r.id = a.run
   WHERE a.name = ? AND a.id > ? AND NOT EXISTS (
     SELECT 1 FROM eval_attempts b WHERE b.name = a.name AND b.row_id = a.row_id AND b.variant = a.variant
       AND b.repetition = a.repetition AND b.id > a.id)
   ORDER BY a.id LIMIT ${pageSize}`;
 
-function evalFile(database: DatabaseSync): EvalFile {
+function evalFile(database: DatabaseSync, file: string): EvalFile {
   const addRun = database.prepare("INSERT INTO eval_runs (name, run_id, scorers, owner) VALUES (?, ?, ?, ?)");
   const others = database.prepare(
     "SELECT DISTINCT r.id, r.owner FROM eval_runs r JOIN eval_begun b ON b.run = r.id WHERE r.name = ?",
@@ -172,9 +172,10 @@ function evalFile(database: DatabaseSync): EvalFile {
       });
     },
     page: (name, after, fingerprint) =>
-      page.all(name, after).map(({ id, record, scorers }) => {
+      page.all(name, after).map(({ id, record, scorers, row_id: rowId, variant, repetition }) => {
         const kept = new Map(parsed<[string, string][]>(scorers));
-        return { id: id as number, record: currentScores(parsed<AttemptRecord>(record), kept, fingerprint) };
+        const attempt = parsedAttempt(record, file, [repetition, rowId, variant]);
+        return { id: id as number, record: currentScores(attempt, kept, fingerprint) };
       }),
     forget(runs) {
       inTransaction(database, () => {

@@ -1,4 +1,5 @@
 import type { AttemptKey, AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
+import { ownField } from "../own-field.ts";
 
 /** A record, and the scorers that scored it. */
 interface Kept {
@@ -58,7 +59,7 @@ export function currentScores(
   { scorers }: Fingerprint,
 ): AttemptRecord {
   const names = Object.keys(record.scores);
-  const isCurrent = (name: string): boolean => kept.has(name) && kept.get(name) === scorers[name];
+  const isCurrent = (name: string): boolean => kept.has(name) && kept.get(name) === ownField(scorers, name);
   if (names.every(isCurrent)) return record;
   const scores = Object.entries(record.scores).filter(([name]) => isCurrent(name));
   return { ...record, scores: Object.fromEntries(scores) };

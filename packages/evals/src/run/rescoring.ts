@@ -8,6 +8,7 @@ import { JudgesOfAttempt } from "../judges/asking.ts";
 import type { AttemptWorld, PlannedAttempt } from "./attempt.ts";
 import { scoresOf } from "./scoring.ts";
 import { redactionOf } from "./secrets.ts";
+import { ownField } from "../own-field.ts";
 
 /** The scorers that apply to the row and whose score is not kept; of an attempt that is tried again, the failed ones too. */
 export function scorersToRun(
@@ -17,7 +18,7 @@ export function scorersToRun(
   again: boolean,
 ): readonly string[] {
   return Object.entries(definition.scorers).flatMap(([name, given]) => {
-    const score = scores[name];
+    const score = ownField(scores, name);
     const isKept = score !== undefined && !(again && "unscored" in score);
     return isKept || !appliesTo(given, row) ? [] : [name];
   });

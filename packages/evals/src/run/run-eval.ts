@@ -38,7 +38,7 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   checkRunOptions(options);
   const definition = repeated(definitionOf(of), options);
   const variants = variantsToRun(variantsOf(definition), options);
-  const baseline = savedBaseline(definition.name, options.compareWith);
+  const baseline = savedBaseline(definition, options.compareWith);
   requireBaseline(definition, variants, baseline !== undefined);
   await requirePrices(definition, variants, trackerOf(options.budget)?.budget.maxCostUsd);
   const rows = ordered(rowsToRun(await namedRows(definition.data, definition), options), options.seed ?? 1);
