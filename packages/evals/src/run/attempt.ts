@@ -24,6 +24,7 @@ import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
 import type { Attempt, FailedAttempt } from "../definition.ts";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
 import { JudgesOfAttempt } from "../judges/asking.ts";
+import { bounded, closingMs, defaultTimeoutMs, openedWithin, Unsettled, type Bounds } from "./bounded.ts";
 import { scoresOf } from "./scoring.ts";
 import { redactionOf } from "./secrets.ts";
 
@@ -47,9 +48,6 @@ export interface PlannedAttempt extends AttemptKey {
   readonly subjectHash: string;
 }
 
-/** Milliseconds of an attempt where the definition says nothing. */
-const defaultTimeoutMs = 600_000;
-
 /** What one attempt works with. */
 interface Stage {
   readonly session: Session;
@@ -58,6 +56,7 @@ interface Stage {
   readonly close: (() => PromiseLike<void>) | undefined;
   readonly events: SessionEvent[];
   readonly options: EvaluateOptions;
+  readonly bounds: Bounds;
 }
 
 /** What the subject came to, and what it spent. */
@@ -96,12 +95,12 @@ export async function attempted(
     if (ended.reason === "budget_error" && world.budget !== undefined) return { notRun: "budget", usage: spent.usage };
     if (world.signal.aborted) return { notRun: "aborted", usage: spent.usage };
     const durationMs = Math.max(0, world.clock.now() - startedAt);
-    const judges = new JudgesOfAttempt(world);
+    const judges = new JudgesOfAttempt(world, definition);
     const record = await recorded(definition, planned, { stage, ended, spent, durationMs, judges });
     if (judges.cut !== undefined) return { notRun: judges.cut, usage: addUsage(spent.usage, judges.usage) };
     return record;
   } finally {
-    await closed(stage);
+    await closed(stage, world);
   }
 }
 
@@ -113,6 +112,8 @@ class Spent {
   turns = 0;
   model: string | undefined;
 
+  readonly #inFlight = new Set<Promise<unknown>>();
+
   constructor(journal: AttemptWorld["journal"]) {
     this.#journal = journal;
   }
@@ -123,6 +124,20 @@ class Spent {
     if (run === undefined) return {};
     this.runIds.push(run.id);
     return { run };
+  }
+
+  /** Like `add`, for an evaluation that its caller may not wait for. */
+  tracked<Output>(evaluating: Promise<PromptResponse<Output>>): Promise<PromptResponse<Output>> {
+    const adding = this.add(evaluating);
+    this.#inFlight.add(adding);
+    const ended = (): boolean => this.#inFlight.delete(adding);
+    adding.then(ended, ended);
+    return adding;
+  }
+
+  /** Resolves when the evaluations that are in flight have settled, as they do when a limit or an abort ends them. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#inFlight);
   }
 
   async add<Output>(evaluating: Promise<PromptResponse<Output>>): Promise<PromptResponse<Output>> {
@@ -138,17 +153,18 @@ class Spent {
   }
 }
 
-let opened: Promise<Resources> | undefined;
+let nothingOpen: Promise<Resources> | undefined;
 
 /** What attempts without resources show their scorers: nothing is in it, so all of them share it. */
 function noResources(): Promise<Resources> {
-  return (opened ??= openResources([]));
+  return (nothingOpen ??= openResources([]));
 }
 
 async function staged(definition: AnyDefinition, { row, of }: PlannedAttempt, world: AttemptWorld): Promise<Stage> {
   const { budget, signal, pacing, clock, newId } = world;
   const session = definition.session?.(row.row) ?? createSession({ id: newId() });
-  const own = definition.resources && (await openResources(definition.resources(row.row)));
+  const bounds: Bounds = { clock, signal, ms: definition.timeoutMs ?? defaultTimeoutMs };
+  const own = definition.resources && (await openedWithin(bounds, definition.resources(row.row)));
   const events: SessionEvent[] = [];
   session.on("*", (event) => void events.push(event));
   const { overrides, options } = of.settings;
@@ -157,18 +173,18 @@ async function staged(definition: AnyDefinition, { row, of }: PlannedAttempt, wo
     session,
     ...(own === undefined ? {} : { resources: own }),
     signal,
-    deadline: deadlineIn(definition.timeoutMs ?? defaultTimeoutMs, clock),
+    deadline: deadlineIn(bounds.ms, clock),
     ...(overrides === undefined ? {} : { overrides }),
     ...(budget === undefined ? {} : { budget }),
     ...(pacing === undefined ? {} : { pacing }),
     ...(definition.messages === undefined ? {} : { messages: definition.messages(row.row) }),
   };
   const close = own && (() => own[Symbol.asyncDispose]());
-  return { session, resources: own ?? (await noResources()), close, events, options: given };
+  return { session, resources: own ?? (await noResources()), close, events, options: given, bounds };
 }
 
 async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent): Promise<unknown> {
-  const { session, resources, options } = stage;
+  const { session, resources, options, bounds } = stage;
   const evaluate = <Output>(
     prompt: Prompt<Output>,
     more: Partial<EvaluateOptions> = {},
@@ -177,12 +193,14 @@ async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent)
   if ("prompt" in of.subject) return (await evaluate(of.subject.prompt(row.row))).output;
   const { messages: _first, ...later } = options;
   const signal = options.signal as AbortSignal;
-  return of.subject.task(row.row, {
+  const working = of.subject.task(row.row, {
     session,
     resources,
     signal,
-    evaluate: (prompt, more) => spent.add(of.adapter.evaluate(prompt, { ...later, ...spent.recorded(more), ...more })),
+    evaluate: (prompt, more) =>
+      spent.tracked(of.adapter.evaluate(prompt, { ...later, ...spent.recorded(more), ...more })),
   });
+  return bounded(working, bounds, () => spent.idle());
 }
 
 /** An output that is no JSON could not be kept: the attempt failed. */
@@ -196,7 +214,11 @@ function jsonOutput(output: unknown): Ended {
 
 function failed(error: unknown, planned: PlannedAttempt, { usage }: Spent): Ended {
   if (isEvaluationFailure(error)) return { failure: error, reason: errorReason(error) ?? "unknown_error" };
-  const message = `The attempt ${planned.rowId} of ${planned.variant} threw: ${messageOf(error)}`;
+  const attempt = `The attempt ${planned.rowId} of ${planned.variant}`;
+  if (error instanceof Unsettled) {
+    return { failure: unforeseen(`${attempt}: ${error.message}`, error, usage), reason: "deadline_error" };
+  }
+  const message = `${attempt} threw: ${messageOf(error)}`;
   return { failure: unforeseen(message, error, usage), reason: "unknown_error" };
 }
 
@@ -259,10 +281,10 @@ async function recorded(
   };
 }
 
-/** What a close throws changes nothing: the attempt is over. */
-async function closed(stage: Stage | undefined): Promise<void> {
+/** What a close throws changes nothing, nor that it does not end: the attempt is over. */
+async function closed(stage: Stage | undefined, { clock }: AttemptWorld): Promise<void> {
   try {
-    await stage?.close?.();
+    if (stage?.close !== undefined) await bounded(stage.close(), { clock, ms: closingMs });
   } catch {
     // What was answered and scored stands.
   }

@@ -58,8 +58,10 @@ export async function rescored(
   const attempt = new KeptAttempt(planned, kept);
   // A failure counts as the worst value, and no scorer is asked.
   const of = failure === undefined ? attempt : ({ row: planned.row.row, failure } as unknown as FailedAttempt);
-  const judges = new JudgesOfAttempt(world);
-  const made = redactionOf(definition)(await scoresOf(definition, of, { ask: judges.ask, wanted: scorers }));
+  const judges = new JudgesOfAttempt(world, definition);
+  const made = redactionOf(definition)(
+    await scoresOf(definition, of, { ask: judges.ask, within: judges.within, wanted: scorers }),
+  );
   if (judges.cut !== undefined) return { notRun: judges.cut, usage: judges.usage };
   // What was spent before a scorer read too much is spent.
   if (attempt.isShort) return { isShort: true, usage: judges.usage };

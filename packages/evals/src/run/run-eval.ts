@@ -91,12 +91,11 @@ class EvalRun {
     this.#startedAt = this.#clock.now();
     const runId = newId();
     const store = await openRunStore(options, { name: definition.name, runId, fingerprint });
-    const { kept } = store;
     // What a killed run had begun may have been paid for, so it stays part of what is spent.
     this.#lost = this.#spent = store.lost;
     this.#expected.begin(this.#lost);
     const planned = await plannedAttempts(definition, rows, variants, fingerprint);
-    const keptOf = (key: AttemptKey) => (kept.size === 0 ? undefined : kept.get(keyOf(key)));
+    const keptOf = (key: AttemptKey) => (store.kept.size === 0 ? undefined : store.kept.get(keyOf(key)));
     const missing = planned.flatMap((attempt) => this.#missing(attempt, keptOf(attempt)));
     this.#look();
     const world = this.#world(newId);
@@ -127,10 +126,9 @@ class EvalRun {
   }
 
   #world(newId: () => string): AttemptWorld {
-    const { options } = this.#parts;
-    const budget = trackerOf(options.budget);
-    const signal = AbortSignal.any([this.#stop.signal, ...(options.signal === undefined ? [] : [options.signal])]);
-    return { clock: this.#clock, newId, budget, signal, pacing: this.#lanes.pacing, journal: options.journal };
+    const { budget, signal: given, journal } = this.#parts.options;
+    const signal = AbortSignal.any([this.#stop.signal, ...(given === undefined ? [] : [given])]);
+    return { clock: this.#clock, newId, budget: trackerOf(budget), signal, pacing: this.#lanes.pacing, journal };
   }
 
   /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
@@ -138,7 +136,7 @@ class EvalRun {
     const { options } = this.#parts;
     const queue = items.values();
     const worker = async (): Promise<void> => {
-      for (const each of queue) if (this.#isOver(options.signal) || !(await work(each))) return;
+      for (const each of queue) if (this.#isOver() || !(await work(each))) return;
     };
     const side = Math.min(options.concurrency ?? 16, items.length);
     const ended = await Promise.allSettled(
@@ -154,7 +152,7 @@ class EvalRun {
     const door = this.#lanes.door(missing.planned.of.adapter);
     const waiting = door?.enter(world.signal);
     if (waiting !== undefined) await waiting;
-    const goesOn = !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, world, store));
+    const goesOn = !this.#isOver() && (await this.#make(missing.planned, world, store));
     door?.left();
     return goesOn;
   }
@@ -193,6 +191,7 @@ class EvalRun {
     if ("isShort" in scored) return false;
     if ("notRun" in scored) {
       if (scored.notRun === "budget") this.#end("budget", "The budget is spent.");
+      else this.#isOver();
       return true;
     }
     await store.finish(scored.record);
@@ -230,7 +229,8 @@ class EvalRun {
     if (!("notRun" in made)) return { made };
     this.#spent = addUsage(this.#spent, made.usage);
     if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
-    if (made.notRun === "refused") this.#end("systemic", made.message ?? "");
+    else if (made.notRun === "refused") this.#end("systemic", made.message ?? "");
+    else this.#isOver();
     return { goesOn: true };
   }
 
@@ -241,8 +241,8 @@ class EvalRun {
     throw error;
   }
 
-  #isOver(signal: AbortSignal | undefined): boolean {
-    if (signal?.aborted === true) this.#end("aborted", "The run was aborted.");
+  #isOver(): boolean {
+    if (this.#parts.options.signal?.aborted === true) this.#end("aborted", "The run was aborted.");
     return this.#ended !== undefined;
   }
 

@@ -1,4 +1,4 @@
-import { messageOf } from "@proviso/core/internal";
+import { isThenable, messageOf } from "@proviso/core/internal";
 import { scorerOf, type AnyDefinition, type ReadyScorer } from "../define/define-eval.ts";
 import type { Attempt, FailedAttempt, ScorerLike } from "../definition.ts";
 import { judgePartsOf, type Ask } from "../judges/judge.ts";
@@ -13,7 +13,7 @@ type Scores = AttemptRecord["scores"];
 export async function scoresOf(
   definition: AnyDefinition,
   attempt: Attempt | FailedAttempt,
-  { ask, wanted }: { readonly ask: Ask; readonly wanted?: readonly string[] },
+  { ask, within, wanted }: Scoring & { readonly wanted?: readonly string[] },
 ): Promise<Scores> {
   const scores: Record<string, Scores[string]> = {};
   for (const name of wanted ?? Object.keys(definition.scorers)) {
@@ -21,7 +21,7 @@ export async function scoresOf(
     try {
       if (scorer.appliesTo?.(attempt.row as object) === false) continue;
       const { range } = scorer;
-      scores[name] = scoreIn(range, await scored(scorer, attempt, ask));
+      scores[name] = scoreIn(range, await scored(scorer, attempt, { ask, within }));
     } catch (error) {
       scores[name] = { unscored: messageOf(error) };
     }
@@ -29,14 +29,21 @@ export async function scoresOf(
   return scores;
 }
 
-function scored(scorer: ReadyScorer, attempt: Attempt | FailedAttempt, ask: Ask): unknown {
+/** How judges are asked, and other scorers are waited for. */
+interface Scoring {
+  readonly ask: Ask;
+  within<T>(scoring: PromiseLike<T>): Promise<T>;
+}
+
+function scored(scorer: ReadyScorer, attempt: Attempt | FailedAttempt, { ask, within }: Scoring): unknown {
+  const settled = (given: unknown): unknown => (isThenable(given) ? within(given) : given);
   if ("failure" in attempt) {
     const failed = attempt as FailedAttempt<object>;
-    return scorer.scoreFailure === undefined ? scorer.range[0] : scorer.scoreFailure(failed);
+    return scorer.scoreFailure === undefined ? scorer.range[0] : settled(scorer.scoreFailure(failed));
   }
   const judge = judgePartsOf(scorer);
   return judge === undefined
-    ? scorer.score(attempt as Attempt<object>)
+    ? settled(scorer.score(attempt as Attempt<object>))
     : judge.score(attempt as Attempt<never, never>, ask);
 }
 
