@@ -8,7 +8,6 @@ import {
   existsSync,
   fstatSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -16,6 +15,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
+import { makeFolder } from "@proviso/node/internal";
 import { join, resolve } from "node:path";
 import { checkFrames, faultOf, runId } from "./check-frames.ts";
 import { tornBytes, type Frame, type JournalStore } from "./store.ts";
@@ -100,7 +100,7 @@ export function folderStore(path: string): JournalStore {
       checkFrames(frames);
       for (const { run } of frames) checkName(run);
       return failing("Writing", () => {
-        mkdirSync(folder, { recursive: true });
+        makeFolder(folder);
         return frames.map((frame) => ends.append(frame));
       });
     },

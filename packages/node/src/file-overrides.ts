@@ -3,9 +3,10 @@
 import { DefinitionError, overrideOf, type OverridesStore, type PromptOverride } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { checkOverride, checkOverrideTexts, checkTag, type PromptDescriptor } from "@proviso/core/internal";
-import { lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { lstat, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { systemId, parseOverride } from "@proviso/runtime/internal";
+import { makeFolder } from "./make-folder.ts";
 
 const version = 1;
 const largestFile = { maxLength: 16 * 1024 * 1024 } as const;
@@ -90,7 +91,7 @@ function decoded(bytes: Uint8Array): string | undefined {
 
 async function write(root: string, file: string, { ns, key }: Named, override: PromptOverride): Promise<void> {
   await refuseOthers(root, file);
-  await mkdir(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   await refuseOthers(root, file);
   const temporary = `${file}.${systemId()}.tmp`;
   try {
