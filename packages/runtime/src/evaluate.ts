@@ -25,7 +25,7 @@ import {
 } from "./failing.ts";
 import { internalFailure, isFailure, failure, type Failure } from "./failures.ts";
 import type { EvaluationOutcome } from "./recording/contract.ts";
-import { openerIn, openingFor, withRun, type OpenTape } from "./recording/run-value.ts";
+import { openerIn, withRun, type OpenTape } from "./recording/run-value.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
 import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
 import { promptOf, startRun } from "./start-run.ts";
@@ -56,26 +56,10 @@ async function evaluateObserved<Output>(
   observers: Observers,
   ...given: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
-  const [setup, prompt, asked, around] = given;
   observing ??= await import("./observing/observe-evaluation.ts");
-  const { options, opening } = isOwnRun(around) ? openingFor(setup, prompt, asked) : { options: asked };
-  // The record says which evaluation goes on. One that cannot be opened fails inside the step.
-  const evaluationId =
-    opening === undefined
-      ? undefined
-      : await opening.then(
-          (tape) => tape.evaluationId,
-          () => undefined,
-        );
-  const known = opening === undefined ? around : { ...around, opening, evaluationId };
-  return observing.observeEvaluation(observers, setup, prompt, known, (inside) =>
-    evaluateHere(setup, prompt, options, inside),
+  return observing.observeEvaluation(observers, given, (options, inside) =>
+    evaluateHere(given[0], given[1], options, inside),
   );
-}
-
-/** Whether an evaluation may be a run of its own: neither is it inside a call, nor is its record open. */
-function isOwnRun({ nesting, tape }: Surroundings): boolean {
-  return nesting === undefined && tape === undefined;
 }
 
 /** Loaded with the first evaluation that has observers; the later ones begin at once. */
@@ -87,8 +71,8 @@ async function evaluateHere<Output>(
   given: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
-  const { tape } = around;
-  const isOwn = isOwnRun(around);
+  const { nesting, tape } = around;
+  const isOwn = nesting === undefined && tape === undefined;
   const options = isOwn ? withRun(given, setup.journal) : given;
   const open = isOwn ? openerIn(options) : undefined;
   if (open !== undefined) return evaluateRecorded(open, setup, prompt, options, around);

@@ -2,7 +2,7 @@
 import { DefinitionError, type EvaluateOptions, type JournalRun, type Prompt } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import type { DrivenSetup, Run, Setup } from "../run.ts";
+import type { Run, Setup } from "../run.ts";
 import type { Tape } from "./contract.ts";
 import type { RunJournal } from "./run-journal.ts";
 
@@ -96,18 +96,4 @@ export function openerIn(options: EvaluateOptions | undefined): OpenTape | undef
 /** undefined: it is not a run that a journal made. */
 export function openerOf(run: unknown): OpenTape | undefined {
   return run instanceof RecordedRun ? RecordedRun.openerOf(run) : undefined;
-}
-
-/** What `openingFor` begins. */
-interface Opening {
-  /** The options, with the run of the adapter's journal where they have none. */
-  readonly options: EvaluateOptions;
-  /** The record; left out: the evaluation is recorded nowhere. */
-  readonly opening?: Promise<Tape<Run>> | undefined;
-}
-
-/** Begins to open the record of an evaluation that is inside no other. */
-export function openingFor(setup: DrivenSetup, prompt: Prompt, given: EvaluateOptions): Opening {
-  const options = withRun(given, setup.journal);
-  return { options, opening: openerIn(options)?.(setup, prompt, options) };
 }
