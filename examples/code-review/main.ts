@@ -17,7 +17,6 @@ import { provisosText, reviewText } from "./report.ts";
 import { notes, review } from "./review-prompt.ts";
 import { simulatedReviewer } from "./simulated-reviewer.ts";
 import { printable } from "./text.ts";
-import { view } from "./view.ts";
 
 /** After a signal, whatever still hangs is left behind. */
 const longestGoodbyeMs = 60;
@@ -46,7 +45,7 @@ process.stderr.on("error", () => {});
 try {
   const wanted = await readSettings(process.argv.slice(2), process.env);
   if (wanted === "help") console.log(help);
-  else if ("view" in wanted) await view(wanted.view, stopping.signal);
+  else if ("view" in wanted) await (await import("./view.ts")).view(wanted.view, stopping.signal);
   else await run(wanted.review);
 } catch (error) {
   exitCode ||= error instanceof UsageError ? 2 : 1;

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { fromSources } from "../from-sources.ts";
 import { manifestIn, root } from "../packages.ts";
-import { bundledPackage } from "../test-bundles.ts";
+import { bundledPackages } from "../test-bundles.ts";
 
 test("a bundle is made of the sources as they are now, and made once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "proviso-bundles-"));
@@ -20,8 +20,8 @@ test("a bundle is made of the sources as they are now, and made once", async () 
   const bundleOf = async (value: string) => {
     writeFileSync(join(folder, "src/index.ts"), `import { value } from "./value.ts";\nexport const told = value;`);
     writeFileSync(join(folder, "src/value.ts"), `export const value: string = "${value}";`);
-    const [replaced] = await bundledPackage({ id: "one", folder, manifest: manifestIn(folder) });
-    const [source, bundle] = replaced ?? ["", ""];
+    const { bundles } = await bundledPackages([{ id: "one", folder, manifest: manifestIn(folder) }]);
+    const [[source, bundle] = ["", ""]] = bundles;
     expect(source).toBe(pathToFileURL(join(folder, "src/index.ts")).href);
     expect((await import(bundle)).told).toBe(value);
     return bundle;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { findChromium, startChromium } from "../../../scripts/chromium.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { findChromium, startChromium, type Browser } from "../../../scripts/chromium.ts";
 import { folder, start } from "./support.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -9,11 +9,19 @@ const executable = findChromium();
 
 // Skipped, and listed as such, where no Chromium is installed; CHROMIUM names one.
 describe.skipIf(executable === undefined)("CHT-6 the page in Chromium", () => {
+  let browser: Browser;
+  beforeAll(async () => void (browser = await startChromium(executable ?? "")), 60_000);
+  afterAll(() => browser.close());
+
+  async function newContext() {
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    return context;
+  }
+
   async function opened(rules: Parameters<typeof start>[1] = []) {
     const started = await start(join(await folder(), "c.db"), rules);
-    const browser = await startChromium(executable ?? "");
-    onTestFinished(() => browser.close());
-    const context = await browser.newContext();
+    const context = await newContext();
     const page = await context.newPage();
     const faults: string[] = [];
     page.on("pageerror", (error) => faults.push(String(error)));
@@ -24,7 +32,7 @@ describe.skipIf(executable === undefined)("CHT-6 the page in Chromium", () => {
     };
     const saved = () => page.locator("#status", { hasText: "Saved." }).waitFor();
     const shown = () => page.locator("#messages li").allTextContents();
-    return { ...started, browser, page, say, saved, shown, faults };
+    return { ...started, page, say, saved, shown, faults };
   }
 
   test("CHT-6 shows an answer as it comes, what is known, and all of it after a reload", async () => {
@@ -64,10 +72,10 @@ describe.skipIf(executable === undefined)("CHT-6 the page in Chromium", () => {
   });
 
   test("CHT-2 CHT-6 two people in two browsers see their own conversations", async () => {
-    const { browser, url, say, saved, page } = await opened();
+    const { url, say, saved, page } = await opened();
     await say("I like tea.");
     await saved();
-    const other = await (await browser.newContext()).newPage();
+    const other = await (await newContext()).newPage();
     await other.goto(url);
     await other.fill("#said", "What do you know?");
     await other.press("#said", "Enter");

@@ -1,13 +1,8 @@
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
-import { fromSources } from "../../../scripts/from-sources.ts";
 import { examples } from "./docstring-programs.ts";
-import { here } from "./temporary-folder.ts";
+import { printedBy } from "./run-programs.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
-
-const run = promisify(execFile);
 
 /** The first functions that an application, an adapter or a test calls. */
 const mainEntryPoints = [
@@ -48,11 +43,9 @@ test("DOC-24 every other example prints something", () => {
   expect(silent.toSorted()).toEqual(notRun);
 });
 
-test.concurrent.each(examples.filter(({ prints }) => prints !== ""))(
-  "DOC-24 the example of $of runs and prints what its comments expect",
-  async ({ text, prints }) => {
-    const args = [...fromSources, "--input-type=module-typescript", "--eval", text];
-    const { stdout } = await run(process.execPath, args, { cwd: here });
-    expect(stdout).toBe(prints);
-  },
+const printing = examples.filter(({ prints }) => prints !== "");
+const printed = printedBy(printing);
+
+test.concurrent.each(printing)("DOC-24 the example of $of runs and prints what its comments expect", async (example) =>
+  expect(await printed(example)).toBe(example.prints),
 );

@@ -2,11 +2,12 @@ import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect, promisify } from "node:util";
-import { expect, inject, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { isTest } from "../../../scripts/install/readme.ts";
 import { docs, files, guidePrograms, index, pages, root } from "./guide-programs.ts";
-import { folderFor, here } from "./temporary-folder.ts";
+import { printedBy } from "./run-programs.ts";
+import { folderFor } from "./temporary-folder.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -18,33 +19,13 @@ test.each(pages)("DOC-4 docs/%s has a program", (page) => {
 
 const programs = guidePrograms.filter((program) => !isTest(program));
 
-/** Runs a program in a process of its own; the packages that it imports are this example's, and it is written nowhere. */
-async function printed(text: string): Promise<string> {
-  const args = [...fromSources, "--input-type=module-typescript", "--eval", text];
-  const { stdout } = await run(process.execPath, args, { cwd: here });
-  return stdout;
-}
-
-/** Runs the programs of a page one after the other in one process, and returns what each printed. */
-async function printedByPage(texts: readonly string[]): Promise<readonly string[]> {
-  const running = run(process.execPath, [...fromSources, join(import.meta.dirname, "processes/page.ts")], {
-    cwd: here,
-  });
-  running.child.stdin?.end(JSON.stringify(texts));
-  const { stdout } = await running.catch((error: { readonly stdout?: string }) => ({ stdout: error.stdout ?? "" }));
-  return stdout.split("\u0000\n");
-}
-
+const printed = printedBy(programs);
 const pagesWithPrograms = [...Map.groupBy(programs, ({ page }) => page)].map(([page, own]) => ({ page, own }));
 
 test.concurrent.each(pagesWithPrograms)(
   "DOC-4 each program of docs/$page runs and prints what stands below it",
   async ({ own }) => {
-    // A process costs more than a program. One that needs a process of its own, because it prints after its end, gets it.
-    const together = inject("exhaustive") ? [] : await printedByPage(own.map(({ text }) => text));
-    for (const [index, { text, prints }] of own.entries()) {
-      if (together[index] !== prints) expect(await printed(text)).toBe(prints);
-    }
+    for (const program of own) expect(await printed(program)).toBe(program.prints);
   },
 );
 

@@ -87,7 +87,7 @@ describe.each(wires)("%s", (_, adapterAt, provider) => {
       await clock.advance(999);
       expect(failure).toBeUndefined();
       await clock.advance(1);
-      await vi.waitFor(() => expect(failure).toMatchObject(expected), { timeout: 5_000 });
+      await vi.waitFor(() => expect(failure).toMatchObject(expected), { timeout: 30_000 });
     }
   });
 

@@ -298,7 +298,7 @@ test.each(["fileUrl", "onError"] as const)("AIS-25 the evaluation is aborted whe
     },
     { text: "Done." },
   ];
-  const model = scriptedModel(steps, { capabilities: { files: {} } });
+  const model = scriptedModel(steps, { capabilities: { files: { types: ["image/png"], from: ["stored"] } } });
   const stream = modelAdapter(model).stream(sum, {
     resources: [provide(Blobs, memoryBlobs())],
     ...(name === "onError" ? { maxTurns: 1 } : {}),

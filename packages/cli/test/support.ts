@@ -72,7 +72,9 @@ export async function inProcess(folder: string, args: readonly string[], more: P
 export function run(folder: string, args: readonly string[], more: Readonly<Record<string, string>> = {}) {
   return new Promise<Ended>((ended) => {
     const options = { cwd: folder, env: { ...env, ...more } };
-    const child = execFile(process.execPath, [...program, ...args], options, (error, stdout, stderr) =>
+    // Bundles import each other as files, not by the names of packages: what is missing is missed by sources alone.
+    const started = "NODE_OPTIONS" in more ? ["--conditions=@proviso/source", cli] : program;
+    const child = execFile(process.execPath, [...started, ...args], options, (error, stdout, stderr) =>
       ended({ code: error === null ? 0 : error.code, stdout, stderr }),
     );
     child.stdin?.end();
@@ -161,5 +163,5 @@ export async function recorded(kind: "folder" | "sqlite" = "sqlite") {
     await modelAdapter(model).evaluate(review.bind(), { run: journal.run(id) });
   }
   await journal.close();
-  return { folder, path, run: (...args: readonly string[]) => run(folder, args) };
+  return { folder, path, run: (...args: readonly string[]) => inProcess(folder, args) };
 }

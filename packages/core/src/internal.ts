@@ -6,17 +6,10 @@ export { keepBytes, keptBytes } from "./content/kept-bytes.ts";
 export { after, allOf, atOnce, describeValue, isA, isObject, isThenable, messageOf } from "./values.ts";
 export { textFinder } from "./find-text.ts";
 export { hostModule } from "./host-module.ts";
-export {
-  canonicalJson,
-  contentHash,
-  frozenJson,
-  isForbiddenKey,
-  plainCopy,
-  shortHash,
-  toJsonValue,
-  whyNoJson,
-  parseOwnJson,
-} from "./json.ts";
+export { nearestName } from "./nearest-name.ts";
+export { escapeUnseen, replaceUnseen } from "./unseen.ts";
+export { frozenJson, isForbiddenKey, plainCopy, toJsonValue, whyNoJson, parseOwnJson } from "./json.ts";
+export { canonicalJson, contentHash, shortHash } from "./canonical-json.ts";
 export { hostSha256, ownSha256, sha256 } from "./sha256.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";
 export type { OddInJson } from "./odd-in-json.ts";
@@ -51,3 +44,4 @@ export { setAlarm } from "./limits/clock.ts";
 export { isDeadline } from "./limits/clock.ts";
 export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export { completedMessages } from "./provider/message.ts";
+export { finishReasonIn } from "./provider/model.ts";

@@ -7,7 +7,7 @@ import { agentAdapter, createSession, modelAdapter, type AgentDriver } from "@pr
 import { fallback } from "@proviso/runtime/routing";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { z } from "zod";
 import { heard, noted, notes } from "./runs-support.ts";
 import { listed } from "./support.ts";
@@ -165,6 +165,6 @@ it("RPL-1 RSM-10 whatever an agent does, its run replays byte for byte, and goes
       expect(replayed.outcome).toEqual(later.outcome);
       expect(replayed.state).toEqual(later.state);
     }),
-    { numRuns: Number(process.env["RUNS"] ?? 150) },
+    { numRuns: Number(process.env["RUNS"] ?? (inject("exhaustive") ? 150 : 40)) },
   );
 });

@@ -1,10 +1,10 @@
 import type { Frame, JournalStore } from "@proviso/journal";
-import { PGlite } from "@electric-sql/pglite";
 import { memoryStore, postgresStore, readFrames, sqliteStore } from "@proviso/journal/internal";
 import fc from "fast-check";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
+import { pglite } from "./pglite.ts";
 import { folder, frame, listed } from "./support.ts";
 
 type Step =
@@ -87,16 +87,14 @@ test("JST-1 JST-2 JST-3 the store in a file does what a plain list would do", as
     }
     await rm(file);
   });
-  await fc.assert(property, { numRuns: 40 });
+  await fc.assert(property, { numRuns: inject("exhaustive") ? 40 : 12 });
 });
 
 test("JST-1 JST-2 JST-3 the store in Postgres does what a plain list would do", async () => {
-  const client = new PGlite();
-  const store = postgresStore(client);
+  const store = postgresStore(pglite, { prefix: "plain" });
   const property = fc.asyncProperty(steps, async (given) => {
     await store.remove(["a", "b", "c"]);
     await obeys(store, given);
   });
-  await fc.assert(property, { numRuns: 40 });
-  await client.close();
+  await fc.assert(property, { numRuns: inject("exhaustive") ? 40 : 12 });
 });

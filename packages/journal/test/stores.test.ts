@@ -1,20 +1,18 @@
 import type { JournalStore } from "@proviso/journal";
-import { PGlite } from "@electric-sql/pglite";
 import { folderStore, memoryStore, postgresStore, sqliteStore } from "@proviso/journal/internal";
 import { DefinitionError } from "@proviso/core";
 import { join } from "node:path";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { pglite } from "./pglite.ts";
 import { folder, frame, framesOf, listed } from "./support.ts";
 
-const client = new PGlite();
-afterAll(() => client.close());
 let prefixes = "p";
 
 const makers: readonly (readonly [string, () => Promise<JournalStore>])[] = [
   ["memory", async () => memoryStore()],
   ["folder", async () => folderStore(join(await folder(), "made"))],
   ["sqlite", async () => sqliteStore(join(await folder(), "made", "runs.sqlite"))],
-  ["postgres", async () => postgresStore(client, { prefix: (prefixes += "p") })],
+  ["postgres", async () => postgresStore(pglite, { prefix: (prefixes += "p") })],
 ];
 
 describe.each(makers)("%s", (_name, make) => {

@@ -52,7 +52,7 @@ function found(checks: readonly Check[]): { readonly passed: number; readonly wr
   };
 }
 
-/** Each scenario is a process of its own, two seconds long: some of them, and all with `pnpm test:exhaustive`. */
+/** Each is a process of its own, a second long: some scenarios in one revision each, and all with `pnpm test:exhaustive`. */
 const isTaken = ([scenario]: readonly [string, ...unknown[]]): boolean =>
   inject("exhaustive") ||
   ["tools-list", "prompts-get-with-args", "tools_call", "http-standard-headers"].includes(scenario);
@@ -87,7 +87,7 @@ describe.skipIf(suite === undefined)(`the protocol's suite against serveMcp ${wh
       ] as const
     ).filter(isTaken),
   )("SRV-1 SRV-2 SRV-4 %s", async (scenario, revisions, least) => {
-    for (const revision of revisions) {
+    for (const revision of inject("exhaustive") ? revisions : revisions.slice(-1)) {
       const args = ["server", "--url", service.url, "--scenario", scenario, "--spec-version", revision];
       const { passed, wrong } = found(await run(args));
       expect(wrong, revision).toEqual([]);
@@ -130,7 +130,7 @@ describe.skipIf(suite === undefined)(`the protocol's suite against connectMcp ${
       ] as const
     ).filter(isTaken),
   )("MCP-1 MCP-3 MCP-4 MCP-12 %s", async (scenario, revisions, least) => {
-    for (const revision of revisions) {
+    for (const revision of inject("exhaustive") ? revisions : revisions.slice(-1)) {
       const args = ["client", "--command", command, "--scenario", scenario, "--spec-version", revision];
       const { passed, wrong } = found(await run(args));
       expect(wrong, revision).toEqual([]);

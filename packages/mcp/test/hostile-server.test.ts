@@ -269,7 +269,7 @@ describe("MCP-8 what a model reads of resources", () => {
     await until(() => server.received.includes("resources/read"));
     controller.abort();
     expect(await failed).toMatchObject({ code: "aborted" });
-    await until(() => server.received.includes("notifications/cancelled"), 100);
+    await until(() => server.received.includes("notifications/cancelled"));
   });
 });
 

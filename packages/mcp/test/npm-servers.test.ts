@@ -127,7 +127,8 @@ describe.each(["stdio", "streamable HTTP"] as const)(
           session,
         }),
       ).rejects.toMatchObject({ code: "aborted" });
-      expect(performance.now() - from).toBeLessThan(5_000);
+      // The whole call takes 30 s.
+      expect(performance.now() - from).toBeLessThan(20_000);
       expect((await callTool(server, "echo", { message: "still here" })).result.success).toBe(true);
     });
 

@@ -15,6 +15,7 @@ export { lifeOf, thisProcess } from "./owner.ts";
 export type { Owner } from "./owner.ts";
 export { makeFolder } from "./make-folder.ts";
 export { makePrivate } from "./private-file.ts";
+export { writeWhole } from "./write-whole.ts";
 export { sqliteError } from "./sqlite-error.ts";
 export { sqliteModule } from "./sqlite-module.ts";
 export { columnsOf, inTransaction, pragmaOf, rollBack } from "./sqlite-rows.ts";

@@ -254,7 +254,7 @@ test("SEC-3 a source that cannot be closed ends no process when the loop is left
   onTestFinished(() => void process.off("unhandledRejection", note));
   const waiting = Promise.withResolvers<void>();
   async function* prompts() {
-    yield "one";
+    yield row.bind({ n: 1 });
     await waiting.promise;
   }
   const source = prompts();

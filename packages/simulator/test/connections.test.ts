@@ -36,7 +36,7 @@ test.each([
 ])("SIM-1 %s is refused, and the next request is answered", async (line, status) => {
   await using simulator = await startSimulator();
   const { received } = raw(simulator, bare(line));
-  await vi.waitFor(() => expect(received()).toMatch(new RegExp(`^HTTP/1.1 ${status} `)));
+  await vi.waitFor(() => expect(received()).toMatch(new RegExp(`^HTTP/1.1 ${status} `)), { timeout: 30_000 });
   expect((await responses(simulator, { input: "a" })).status).toBe(200);
 });
 
@@ -49,7 +49,9 @@ test("SIM-1 a 405 says what is allowed", async () => {
 test("SIM-1 pipelined requests are answered in order", async () => {
   await using simulator = await startSimulator({ steps: [{ text: "one", afterMs: 30 }, { text: "two" }] });
   const { received } = raw(simulator, posted("a") + posted("b"));
-  await vi.waitFor(() => expect(received().match(/"text":"(one|two)"/g)).toEqual(['"text":"one"', '"text":"two"']));
+  await vi.waitFor(() => expect(received().match(/"text":"(one|two)"/g)).toEqual(['"text":"one"', '"text":"two"']), {
+    timeout: 30_000,
+  });
 });
 
 test("SIM-14 a pipelined request whose connection breaks breaks it after the answers before", async () => {
@@ -67,9 +69,9 @@ test("SIM-14 a pipelined request whose connection breaks breaks it after the ans
 test("SIM-9 an upload that ends half way is not logged, and no longer awaited", async () => {
   await using simulator = await startSimulator();
   const { socket } = raw(simulator, posted("a").slice(0, -5));
-  await vi.waitFor(() => expect(simulator.awaited).toBe(1));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 30_000 });
   socket.destroy();
-  await vi.waitFor(() => expect(simulator.awaited).toBe(0));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(0), { timeout: 30_000 });
   expect(simulator.requests).toEqual([]);
 });
 
@@ -77,9 +79,9 @@ test("SIM-9 a request whose sender leaves is logged as aborted; one that its fau
   const steps: readonly SimulatorStep[] = [{ text: "one", afterMs: 60_000 }, { text: "two" }];
   await using simulator = await startSimulator({ steps, faults: [{ fault: "reset_in_body", at: 1 }] });
   const left = raw(simulator, posted("a"));
-  await vi.waitFor(() => expect(simulator.awaited).toBe(1));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 30_000 });
   left.socket.destroy();
-  await vi.waitFor(() => expect(simulator.requests[0]?.aborted).toBe(true));
+  await vi.waitFor(() => expect(simulator.requests[0]?.aborted).toBe(true), { timeout: 30_000 });
   await raw(simulator, posted("a")).closed;
   expect(simulator.requests.map(({ aborted }) => aborted)).toEqual([true, false]);
 });
@@ -87,7 +89,7 @@ test("SIM-9 a request whose sender leaves is logged as aborted; one that its fau
 test("SIM-11 close ends connections that never asked anything, and frees the port", async () => {
   const first = await startSimulator();
   const { socket, closed } = raw(first, "");
-  await vi.waitFor(() => expect(socket.readyState).toBe("open"));
+  await vi.waitFor(() => expect(socket.readyState).toBe("open"), { timeout: 30_000 });
   await first.close();
   await closed;
   await using second = await startSimulator({ port: first.port });
@@ -102,11 +104,11 @@ test("SIM-11 when close is done nothing is awaited, and what was cut is in the l
   ];
   const simulator = await startSimulator({ steps, clock: deaf });
   raw(simulator, posted("a"));
-  await vi.waitFor(() => expect(simulator.awaited).toBe(1));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 30_000 });
   raw(simulator, posted("b"));
-  await vi.waitFor(() => expect(simulator.requests).toHaveLength(1));
+  await vi.waitFor(() => expect(simulator.requests).toHaveLength(1), { timeout: 30_000 });
   raw(simulator, posted("c").slice(0, -5));
-  await vi.waitFor(() => expect(simulator.awaited).toBe(3));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(3), { timeout: 30_000 });
   await simulator.close();
   expect(simulator.awaited).toBe(0);
   expect(simulator.requests.map(({ aborted }) => aborted)).toEqual([true, true]);
@@ -139,7 +141,7 @@ test("SIM-1 a body of more than 64 MiB is a 413, and the next request is answere
 test("SIM-2 a 204 has neither a body nor its headers", async () => {
   await using simulator = await startSimulator({ steps: [{ status: 204 }] });
   const { received } = raw(simulator, posted("a"));
-  await vi.waitFor(() => expect(received()).toContain("\r\n\r\n"));
+  await vi.waitFor(() => expect(received()).toContain("\r\n\r\n"), { timeout: 30_000 });
   expect(received()).toMatch(/^HTTP\/1.1 204 /);
   expect(received()).not.toMatch(/content-(length|type)/i);
 });

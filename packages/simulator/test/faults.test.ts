@@ -281,8 +281,8 @@ test("SIM-9 what is not answered is awaited, until its caller gives up", async (
     });
   const controller = new AbortController();
   const asked = ask(controller.signal);
-  await vi.waitFor(() => expect(simulator.awaited).toBe(1));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 30_000 });
   controller.abort();
   await expect(asked).rejects.toThrow("aborted");
-  await vi.waitFor(() => expect(simulator.awaited).toBe(0));
+  await vi.waitFor(() => expect(simulator.awaited).toBe(0), { timeout: 30_000 });
 });

@@ -1,4 +1,4 @@
-// Runs the programs of a page, which come as JSON on standard input, one after the other, each as a file of this example
+// Runs programs, which come as JSON on standard input, one after the other, each as a file of this example
 // that is written nowhere; after each it prints a line that no program prints.
 import { registerHooks } from "node:module";
 import { text } from "node:stream/consumers";

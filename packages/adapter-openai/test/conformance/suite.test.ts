@@ -23,13 +23,12 @@ function describeOpenAI(
 
 const fetch = leanFetch();
 
-describeOpenAI("openai, responses", { api: "responses" });
-describeOpenAI("openai over leanFetch, chat", { api: "chat", fetch });
-
 // RTE-12 a wrapped adapter does what the adapter does.
 describeOpenAI("openai in a fallback, responses", { api: "responses" }, (adapter) => fallback([adapter]));
+describeOpenAI("openai over leanFetch, chat", { api: "chat", fetch });
 
 if (inject("exhaustive")) {
+  describeOpenAI("openai, responses", { api: "responses" });
   describeOpenAI("openai over leanFetch, responses", { api: "responses", fetch });
   describeOpenAI("openai, chat", { api: "chat" });
   describeOpenAI("openai hedged, chat", { api: "chat" }, (adapter) => hedged([adapter], { afterMs: 600_000 }));

@@ -1,4 +1,4 @@
-import { contentHash } from "../json.ts";
+import { contentHash } from "../canonical-json.ts";
 import { jsonSchemaOf } from "../schema.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";

@@ -1,5 +1,5 @@
 // What each keyword asks of a value, of a list's items and of an object's keys.
-import { canonicalJson } from "../json.ts";
+import { canonicalJson } from "../canonical-json.ts";
 import { describeValue, isRecord } from "../values.ts";
 import type { JsonSchema } from "../json-schema.ts";
 import {

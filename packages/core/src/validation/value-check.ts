@@ -1,7 +1,7 @@
 // 1. What a part of a schema has looked at (a key of an object, an item of a list) is noted while a value is checked. The
 //    notes of a branch that does not fit are dropped: `unevaluatedProperties` and unknown keys rest on what fitted.
 // 2. The work is bounded: a schema can refer to itself so often that it would never end.
-import { canonicalJson } from "../json.ts";
+import { canonicalJson } from "../canonical-json.ts";
 import type { SchemaDocument, SchemaNode, SchemaResource } from "./schema-document.ts";
 
 /** The way to a value, the last key first. */

@@ -1,6 +1,7 @@
 import { DefinitionError } from "@proviso/core";
 import { messageOf, parseOwnJson } from "@proviso/core/internal";
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { writeWhole } from "@proviso/node/internal";
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { savedLines, savedRunFrom, savedRunOf } from "../report/saved.ts";
 import type { SavedRun } from "../results.ts";
@@ -9,8 +10,6 @@ import type { SavedRun } from "../results.ts";
 const maxLength = 512 * 1024 * 1024;
 
 const tooLarge = { ok: false, error: `larger than ${maxLength} characters` } as const;
-
-let files = 0;
 
 /**
  * Reads a run that `writeRun` wrote.
@@ -36,18 +35,5 @@ export async function readRun(path: string): Promise<SavedRun> {
 export async function writeRun(path: string, run: SavedRun): Promise<void> {
   const file = resolve(path);
   const text = savedLines(savedRunOf(run, "What writeRun was given"));
-  const beside = `${file}.${process.pid}-${++files}.tmp`;
-  try {
-    const handle = await open(beside, "wx");
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(beside, file);
-  } catch (error) {
-    await rm(beside, { force: true });
-    throw error;
-  }
+  await writeWhole(file, text);
 }

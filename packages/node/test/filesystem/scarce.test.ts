@@ -140,7 +140,9 @@ test("FS-3 a restore that a full disk refused ends once the newer snapshots are 
   expect(await digestOfFolder(root)).toEqual(before);
 });
 
-test.for(disks)("FS-3 the next process undoes it on the still full disk: %s", async ([, options, size], context) => {
+/** A process each: the least of files, and what runs out of numbers for them. */
+const some = inject("exhaustive") ? disks : [disks[0], disks[5]];
+test.for(some)("FS-3 the next process undoes it on the still full disk: %s", async ([, options, size], context) => {
   const root = smallDisk(options);
   if (root === undefined) return context.skip(noDisk);
   await writeFile(join(root, "keep.txt"), "kept");
