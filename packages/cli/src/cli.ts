@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { commandLine } from "./command-line.ts";
+import { commandLine, printsAlone } from "./command-line.ts";
 
 let exitCode: number | undefined;
 // A module that ends the process, or waits for nothing, leaves the command undone.
@@ -10,11 +10,17 @@ process.once("exit", () => {
     "proviso: the process ended before the command was done: a module ended it, or waits for nothing\n",
   );
 });
-// A reader that leaves, head say, has read what it wanted.
+const isOfReader = ({ code }: NodeJS.ErrnoException): boolean => code === "EPIPE" || code === "ERR_STREAM_DESTROYED";
+// A reader that leaves, head for example, has read what it wanted. What does more than print goes on without it.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
+  if (!isOfReader(error)) throw error;
+  if (!printsAlone(process.argv.slice(2))) return;
   exitCode ??= 0;
   process.exit(exitCode);
+});
+// What is no result is missed by no command.
+process.stderr.on("error", (error: NodeJS.ErrnoException) => {
+  if (!isOfReader(error)) throw error;
 });
 exitCode = await commandLine(process.argv.slice(2), {}, () => {
   exitCode = 130;

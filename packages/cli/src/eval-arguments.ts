@@ -19,6 +19,7 @@ How it runs:
   --stop-early     ends when all gates are settled, at the same error rate
   --max-tokens N   tokens of all attempts of one eval together. Default: no limit
   --max-usd USD    US dollars of one eval; the model's price has to be known. Default: no limit
+  --part-is-fine   exits by the gates, also where a limit ended a run before all attempts were made
 
 What is kept:
   --store FILE     where attempts are kept: a later run asks only what is missing. Default .proviso/evals.sqlite
@@ -38,8 +39,8 @@ The adapters are those of the evals' variants. Ctrl-C ends the run: the report i
 
 Example: proviso eval triage.eval.ts --sample 50 --max-usd 0.5
 
-Exit codes: 0 all gates pass; 1 one does not; 2 wrong usage, no attempt was made, or the same fault ended all of them; 130
-interrupted.`;
+Exit codes: 0 all gates pass; 1 one does not; 2 wrong usage, no attempt was made, or the same fault ended all of them; 3 none
+fails, and a limit ended a run before all attempts were made; 130 interrupted.`;
 
 const flags = {
   filter: text,
@@ -52,6 +53,7 @@ const flags = {
   "stop-early": flag,
   "max-tokens": text,
   "max-usd": text,
+  "part-is-fine": flag,
   store: text,
   runs: text,
   fresh: flag,
@@ -79,6 +81,7 @@ export function readEvalArguments(args: readonly string[]) {
     files,
     filter,
     isJson: values.json === true,
+    isPartFine: values["part-is-fine"] === true,
     store,
     runs: values.runs,
     compare,

@@ -1,6 +1,8 @@
 import { DefinitionError } from "@proviso/core";
 import type { Eval, EvalReport, SavedRun } from "@proviso/evals";
-import { mkdir, writeFile } from "node:fs/promises";
+import { messageOf } from "@proviso/core/internal";
+import { makeFolder } from "@proviso/node/internal";
+import { open, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { evalHelp, readEvalArguments } from "./eval-arguments.ts";
 import { hasColours } from "./colours.ts";
@@ -56,7 +58,13 @@ export async function evalCommand(args: readonly string[], world: World): Promis
   if (asked.isJson) world.out(document({ passes, reports }));
   if (signal.aborted) return 130;
   if (reports.some(({ attempts, ended }) => attempts.length === 0 || ended?.why === "systemic")) return 2;
-  return passes ? 0 : 1;
+  if (!passes) return 1;
+  return !asked.isPartFine && reports.some(isCut) ? 3 : 0;
+}
+
+/** Whether something ended a run before all attempts were made; where its gates were settled, nothing was missing. */
+function isCut({ ended }: EvalReport): boolean {
+  return ended !== undefined && ended.why !== "settled";
 }
 
 async function reportOf(of: Eval, options: RunOptions, { runEval }: Evals, world: World): Promise<EvalReport> {
@@ -101,13 +109,30 @@ async function forOneEval(
   }
   for (const file of [save, junit]) {
     if (file === undefined) continue;
-    const folder = dirname(resolve(cwd, file));
-    await mkdir(folder, { recursive: true }).catch((error: Error) => {
-      throw new UsageError(`the folder ${folder} cannot be made: ${error.message}`);
-    });
+    await assertWritable(resolve(cwd, file));
   }
   if (compare === undefined) return undefined;
   return readRun(resolve(cwd, compare)).catch(refuse);
+}
+
+/** Makes the folder of a file that is written later. @throws {UsageError} where it cannot be written. */
+async function assertWritable(file: string): Promise<void> {
+  const folder = dirname(file);
+  try {
+    makeFolder(folder);
+  } catch (error) {
+    throw new UsageError(`the folder ${folder} cannot be made: ${messageOf(error)}`);
+  }
+  const beside = `${file}.${process.pid}.tmp`;
+  try {
+    await (await open(beside, "wx")).close();
+    await rm(beside);
+    const there = await stat(file).catch(() => undefined);
+    // A folder cannot be opened so.
+    if (there !== undefined) await (await open(file, "r+")).close();
+  } catch (error) {
+    throw new UsageError(`the file ${file} cannot be written: ${messageOf(error)}`);
+  }
 }
 
 /** Writes what was asked for. A run that was cut short is no baseline, so it is not saved. */
@@ -119,8 +144,7 @@ async function writeFiles(
 ): Promise<void> {
   if (junit !== undefined) await writeFile(resolve(world.cwd, junit), formatJUnit(report));
   if (save === undefined) return;
-  const { ended } = report;
-  if (ended !== undefined && ended.why !== "settled") {
+  if (isCut(report)) {
     world.err(inOneLine(`${report.name} is not saved: it ended before all attempts were made`));
     return;
   }

@@ -3,9 +3,9 @@ import type { Interrupts } from "./interrupts.ts";
 
 /**
  * 0: done; 1: what was asked for failed, differs, is stale or below its threshold; 2: wrong usage, and nothing was begun;
- * 130: interrupted.
+ * 3: an eval ended before all attempts were made; 130: interrupted.
  */
-export type ExitCode = 0 | 1 | 2 | 130;
+export type ExitCode = 0 | 1 | 2 | 3 | 130;
 
 /** What a command line has of the outside world; what is left out is the process's own. */
 export interface CommandWorld {

@@ -79,6 +79,9 @@ test("CLI-7 CLI-2 eval --json is one document with all reports; limits end a run
   expect(JSON.parse(stdout)).toMatchObject({ passes: true, reports: [{ name: "good", passes: true, rows: 120 }] });
   const limited = await inProcess(folder, [...args, "--fresh", "--max-tokens", "500"]);
   expect(JSON.parse(limited.stdout)).toMatchObject({ reports: [{ ended: { why: "budget" } }] });
+  expect(limited.code).toBe(3);
+  const part = await inProcess(folder, [...args, "--fresh", "--max-tokens", "500", "--part-is-fine"]);
+  expect(part.code).toBe(0);
 });
 
 test("CLI-1 CLI-4 eval without evals, with wrong flags or without its package is one line and exit 2", async () => {
@@ -189,6 +192,19 @@ test.each(["--save", "--compare", "--junit"])("EVL-50 %s is for one eval", async
     stdout: "",
     stderr: expect.stringContaining(`${flag} is for one eval: name one of good, bad, broken, slow with --filter`),
   });
+});
+
+test.skipIf(process.platform !== "linux").each([
+  ["--junit", "/proc/x/y.xml", "the folder /proc/x cannot be made: ENOENT"],
+  ["--save", "/proc/x/y/z.jsonl", "the folder /proc/x/y cannot be made: ENOENT"],
+  ["--store", "/proc/x/y.sqlite", "The file of attempts /proc/x/y.sqlite cannot be opened: ENOENT"],
+  ["--junit", "/proc/y.xml", "the file /proc/y.xml cannot be written: ENOENT"],
+  ["--junit", ".", "cannot be written: EISDIR"],
+])("EVL-50 eval %s %s is wrong usage before anything is asked", async (name, file, message) => {
+  const folder = await temporaryFolder();
+  const { code, stdout, stderr } = await inProcess(folder, ["eval", spam, "--filter", "good", name, file]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toContain(message);
 });
 
 test("EVL-50 STA-5 eval --stop-early ends when the gates are settled, which is no early end, and is saved", async () => {

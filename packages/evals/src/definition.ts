@@ -85,7 +85,7 @@ export interface EvalDefinition<Row extends object, Output> {
   readonly session?: ((row: Row) => Session) | undefined;
   /** The resources of an attempt, closed after its scorers. Default: none. */
   readonly resources?: ((row: Row) => readonly Binding[]) | undefined;
-  /** Milliseconds for one attempt. Default 600,000. */
+  /** Milliseconds for one attempt, and again for each of its scorers but judges. Default 600,000. */
   readonly timeoutMs?: number | undefined;
 }
 

@@ -12,7 +12,7 @@ export interface Difference extends Estimate {
   readonly losses: number;
   /** Rows on which both are the same. */
   readonly ties: number;
-  /** Rows in all that would find this difference in 80 % of runs, if it is there. undefined: it is proven, or zero. */
+  /** Rows in all that would find this difference in 80 % of runs, if it is there. undefined: it is proven or zero, or not known. */
   readonly rowsToSettle: number | undefined;
   /** How many rows are left out, and why. */
   readonly unpaired: {

@@ -17,6 +17,9 @@ async function collected<T>(from: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
+const cyclic: Record<string, unknown> = { id: "b" };
+cyclic["self"] = cyclic;
+
 describe("the definition of an eval", () => {
   it.each<[string, object, string]>([
     ["a bad name", { name: "Spam!" }, "The name of an eval"],
@@ -46,6 +49,8 @@ describe("the definition of an eval", () => {
     ["no rows", [], "have no rows"],
     ["two of one id", [{ id: "a" }, { id: "b" }, { id: "a" }], 'rows 1 and 3 have the id "a"'],
     ["two of one content", [{ text: "x" }, { text: "x" }], "rows 1 and 2 have the id"],
+    ["half of a surrogate pair in an id", [{ id: "a" }, { id: "\uD83D" }], 'row 2 has the id "\\ud83d"'],
+    ["a row that holds itself", [{ id: "a" }, cyclic], "row 2 cannot be written as JSON: "],
     ["what is no object", [{ id: "a" }, 7, null], "row 2 is no object; row 3 is no object"],
   ])("EVL-1 EVL-2 data with %s are refused before anything is asked", async (_name, data, message) => {
     const asked: string[] = [];
@@ -65,6 +70,13 @@ describe("the definition of an eval", () => {
     const own = (await idsOf()).map((each) => each.replace(/^[0-9a-f]{16}$/u, "hash"));
     expect(own.toSorted()).toEqual(["7", "hash", "x"]);
     expect(await idsOf((row) => `row ${(row as { text: string }).text}`)).toEqual(["row a", "row b", "row c"]);
+  });
+
+  it("EVL-1 what names a row and throws is a fault of that row", async () => {
+    const id = ({ text }: { readonly text: string }): string => text.trim();
+    const data = [{ text: "a" }, { text: 7 }] as never;
+    const of = defineEval({ ...base, data, id: id as never });
+    await expect(runEval(of)).rejects.toThrow(/^The data cannot be used: row 2 cannot be named: .*trim/u);
   });
 
   it("EVL-1 all faults of the data come at once, twenty of them with a count", async () => {

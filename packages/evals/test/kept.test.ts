@@ -224,6 +224,42 @@ describe("attempts that are kept in a file", () => {
     expect((await stat(foreign)).mode & 0o777).toBe(0o600);
   });
 
+  it("EVL-23 a kept record that is no attempt is named, and nothing is asked", async () => {
+    const file = newFile();
+    const store = sqliteEvalStore(file);
+    await runEval(evalOf([]), { store });
+    await store.close();
+    for (const record of ["{}", "7", "{", '{"rowId":"m3"}']) {
+      const database = new DatabaseSync(file);
+      database.prepare("UPDATE eval_attempts SET record = ? WHERE row_id = 'm3'").run(record);
+      database.close();
+      const asked: string[] = [];
+      using again = sqliteEvalStore(file);
+      await expect(runEval(evalOf(asked), { store: again })).rejects.toThrow(
+        `The file of attempts ${file} is damaged: what it has for repetition 1 of the row "m3" with the variant "default" is no attempt`,
+      );
+      expect(asked).toEqual([]);
+    }
+  });
+
+  it("EVL-23 answers and scorers may have keys of any name", async () => {
+    const file = newFile();
+    const counts: number[] = [];
+    for (let run = 0; run < 2; run++) {
+      const asked: string[] = [];
+      using store = sqliteEvalStore(file);
+      const task = async () => (asked.push(""), { constructor: 1, prototype: { ["__proto__"]: 2 } });
+      const scorers = { constructor: () => 1 };
+      const adapter = wordList([]);
+      const report = await runEval(defineEval({ name: "keys", data: mails(2), task, adapter, scorers }), { store });
+      const path = join(folder, "keys.json");
+      await writeRun(path, saveRun(report));
+      expect(await readRun(path)).toEqual(saveRun(report));
+      counts.push(asked.length);
+    }
+    expect(counts).toEqual([2, 0]);
+  });
+
   it("EVL-23 a store that is closed refuses what comes later", async () => {
     const store = sqliteEvalStore(newFile());
     await store.close();
@@ -382,6 +418,7 @@ describe("saved runs in files", () => {
       [whole.slice(0, -20), "is damaged: it is not JSON"],
       [whole.replace("proviso-eval/1", "proviso-eval/2"), 'of the form proviso-eval/1: it is "proviso-eval/2"'],
       [whole.replace('"scores":{"correct":1}', '"scores":{"correct":"1"}'), "is damaged"],
+      [whole.replace('"scores":{"correct":1}', '"scores":{"correct":1e999}'), "is damaged"],
       [whole.replace('"scorers":', '"scored":'), "is damaged"],
       ["[]", "of the form proviso-eval/1"],
     ];
@@ -391,6 +428,12 @@ describe("saved runs in files", () => {
       await expect(readRun(path)).rejects.toThrow(path);
       expect(await readFile(path, "utf8")).toBe(text);
     }
+    await writeFile(path, whole.replace('"scores":{"correct":1}', '"scores":{"correct":7}'));
+    const asked: string[] = [];
+    await expect(runEval(evalOf(asked), { compareWith: await readRun(path) })).rejects.toThrow(
+      `The saved run ${path} is damaged: the row "m`,
+    );
+    expect(asked).toEqual([]);
     await expect(writeRun(path, {} as never)).rejects.toThrow("writeRun was given");
   });
 });

@@ -196,6 +196,19 @@ describe("the report of an eval", () => {
     await expect(runEval(of, { compareWith: saved as never })).rejects.toThrow(message);
   });
 
+  it.each([
+    ["outside of its scorer's range", 7, 'compareWith is damaged: the row "m0" of "default" has the score 7'],
+    ["no finite number", Infinity, 'compareWith is damaged: save the run of "spam" again'],
+  ])("EVL-51 a saved run with a score that is %s is refused before anything is asked", async (_, score, message) => {
+    const asked: string[] = [];
+    const of = defineEval({ ...base, data: mails(4), adapter: wordList([], asked) });
+    const saved = JSON.parse(JSON.stringify(saveRun(await runEval(of)))) as { rows: { scores: object }[] };
+    saved.rows[0] = { ...saved.rows[0], scores: { correct: score } };
+    asked.length = 0;
+    await expect(runEval(of, { compareWith: saved as never })).rejects.toThrow(message);
+    expect(asked).toEqual([]);
+  });
+
   it("EVL-29 the table shows intervals, gates and what failed, and no control characters of data", async () => {
     const adapter = answering((text) =>
       text.includes("number 3.") ? new Error("no\u001B[31m key") : '{"label":"ham"}',
@@ -206,6 +219,44 @@ describe("the report of an eval", () => {
     expect(text).toContain("correct at least 0.9   default  failed: ");
     expect(text).toContain("m3 default: api_key_error: no�[31m key");
     expect(text.split("\n").every((line) => line.length <= 120)).toBe(true);
+  });
+
+  it("EVL-29 EVL-5 scorers and variants may be called as members of Object.prototype are", async () => {
+    const data = mails(30);
+    const scorers = {
+      constructor: () => {
+        throw new Error("never");
+      },
+      toString: base.scorers.correct,
+      prototype: base.scorers.correct,
+    };
+    const named = { constructor: variants.money, valueOf: variants.win };
+    const of = defineEval({ ...base, data, variants: named, scorers, gates: { constructor: { noWorseBy: 0.1 } } });
+    for (const rows of [[data[0]?.id ?? ""], data.map(({ id }) => id)]) {
+      const report = await runEval(of, { onlyRows: rows });
+      const compared = await runEval(of, { onlyRows: rows, compareWith: saveRun(report) });
+      for (const each of [report, compared]) {
+        const text = formatReport(each);
+        expect(text).not.toMatch(/NaN|undefined/u);
+        expect(text).toMatch(/constructor +valueOf +too few rows for an interval/u);
+      }
+    }
+    expect(() => defineEval({ ...base, data, variants: { ["__proto__"]: variants.money } })).toThrow(
+      'has a variant "__proto__": that can be no name of one',
+    );
+    expect(() => defineEval({ ...base, data, adapter: wordList([]), scorers: { "\uD83D": () => 1 } })).toThrow(
+      'has a scorer "\\ud83d"',
+    );
+  });
+
+  it("STA-6 EVL-29 rows that are all alike, and more rows than would do, say no number of rows", async () => {
+    const two = defineEval({ ...base, data: mails(60).filter(({ id }) => id === "m0" || id === "m6"), variants });
+    const report = await runEval(two);
+    expect(report.differences["win"]?.["correct"]).toMatchObject({ value: 1, rowsToSettle: undefined });
+    expect(formatReport(report)).toContain("2 won, 0 lost; not settled: more rows may");
+    const many = await runEval(defineEval({ ...base, data: mails(60), variants }));
+    const rows = Object.values(many.differences["win"] ?? {}).flatMap(({ rowsToSettle }) => rowsToSettle ?? []);
+    for (const each of rows) expect(each).toBeGreaterThan(60);
   });
 
   it("EVL-29 verdicts are in colour where that is asked for, in the same text", async () => {

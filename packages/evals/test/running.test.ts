@@ -6,6 +6,8 @@ import {
   errorReason,
   Filesystem,
   provide,
+  provideFactory,
+  resourceKey,
   trackBudget,
   type ModelProvider,
   type ProviderError,
@@ -21,6 +23,7 @@ import {
   type AttemptRecord,
   type Progress,
   type RunOptions,
+  type TaskContext,
 } from "@proviso/evals";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { sharedPace, sharedPacing } from "@proviso/runtime/routing";
@@ -316,6 +319,35 @@ describe("running an eval", () => {
     expect(await count({ scorers: { correct: { score: () => true, version: "2" } } }, { resume: "fresh" })).toBe(6);
   });
 
+  it("EVL-25 other earlier turns, and other functions that make the session or the resources, are asked again", async () => {
+    const store = memoryEvalStore();
+    const asked = async (more: object): Promise<number> => {
+      const texts: string[] = [];
+      await runEval(defineEval({ ...spam(3, texts), ...more }), { store });
+      return texts.length;
+    };
+    const turns = (text: string) => ({
+      messages: () => [
+        { role: "user", text },
+        { role: "assistant", text: "Yes.", toolCalls: [] },
+      ],
+    });
+    const task = async ({ text }: Mail, { evaluate }: TaskContext) => (await evaluate(triage.bind({ text }))).output;
+    for (const subject of [{}, { prompt: undefined, task }]) {
+      expect(await asked({ ...subject })).toBe(3);
+      for (const more of [
+        turns("Answer in French."),
+        turns("Answer in English."),
+        { session: () => createSession() },
+        { session: () => createSession({ id: crypto.randomUUID() }) },
+        { resources: () => [provide(Filesystem, memoryFilesystem())] },
+        { resources: () => [provide(Filesystem, memoryFilesystem({ "a.txt": "a" }))] },
+      ]) {
+        expect([await asked({ ...subject, ...more }), await asked({ ...subject, ...more })]).toEqual([3, 0]);
+      }
+    }
+  });
+
   it("EVL-26 failures of the surroundings are tried again where that is asked for", async () => {
     const store = memoryEvalStore();
     let isDown = true;
@@ -375,6 +407,84 @@ describe("running an eval", () => {
       [2, 40, 0],
       [3, 40, 0],
     ]);
+  });
+
+  describe("functions of the program that never settle", () => {
+    const never = (): Promise<never> => new Promise(() => {});
+    const Held = resourceKey<object>("held");
+    const task = async ({ text }: Mail, { evaluate }: TaskContext): Promise<never> => {
+      await evaluate(triage.bind({ text }));
+      return never();
+    };
+    const cases: readonly (readonly [string, object])[] = [
+      ["a scorer", { scorers: { correct: never } }],
+      [
+        "a scorer of failures",
+        { adapter: answering(() => new Error("no")), scorers: { correct: { score: () => 1, scoreFailure: never } } },
+      ],
+      ["a task", { prompt: undefined, task }],
+      ["a resource that opens", { resources: () => [provideFactory(Held, never, { eager: true })] }],
+    ];
+
+    it.each(cases)("EVL-28 %s: an abort ends the run, and what was spent is counted", async (_, more) => {
+      const report = await runEval(defineEval({ ...spam(4), ...more }), { signal: AbortSignal.timeout(50) });
+      expect(report.ended?.why).toBe("aborted");
+      expect(report.variants["default"]?.counts).toMatchObject({ answered: 0, notRun: 4 });
+      expect(report.passes).toBe(true);
+      const asked = "task" in more || ("scorers" in more && !("adapter" in more));
+      expect(report.spent.totalTokens).toBe(asked ? 4 * 13 : 0);
+    });
+
+    it.each(cases)("EVL-65 %s: its time ends, and the run goes on", async (_, more) => {
+      const store = memoryEvalStore();
+      const report = await runEval(defineEval({ ...spam(4), ...more, timeoutMs: 30 }), { store });
+      expect(report.ended).toBeUndefined();
+      expect(report.attempts).toHaveLength(4);
+      for (const { failure, scores } of report.attempts) {
+        const late = /It did not settle within 30 milliseconds\./u;
+        if ("scorers" in more) expect(scores["correct"]).toEqual({ unscored: expect.stringMatching(late) });
+        else expect(failure).toEqual({ reason: "deadline_error", message: expect.stringMatching(late) });
+      }
+      if ("task" in more) expect(report.spent.totalTokens).toBe(4 * 13);
+    });
+
+    it("EVL-28 EVL-65 one that compares two answers ends with the run, or leaves the pair unscored", async () => {
+      const of = (timeoutMs: number) =>
+        defineEval({
+          ...spam(4),
+          timeoutMs,
+          adapter: undefined,
+          variants: { a: { adapter: wordList(["Win"]) }, b: { adapter: wordList([]) } },
+          pairScorers: { better: { prefer: never } },
+        });
+      const cut = await runEval(of(60_000), { signal: AbortSignal.timeout(100) });
+      expect(cut.ended?.why).toBe("aborted");
+      const { variants } = await runEval(of(30));
+      expect(variants["b"]?.pairs["better"]).toMatchObject({ asked: 4, unscored: 4 });
+    });
+
+    it("EVL-65 a task that ends because its evaluation was out of time has its own outcome", async () => {
+      const adapter = answering(never);
+      const waits = async ({ text }: Mail, { evaluate }: TaskContext) =>
+        evaluate(triage.bind({ text })).then(
+          ({ output }) => output,
+          () => ({ label: "spam" as const }),
+        );
+      const report = await runEval(defineEval({ ...spam(2), adapter, prompt: undefined, task: waits, timeoutMs: 30 }));
+      expect(report.attempts.map(({ output }) => output)).toEqual([{ label: "spam" }, { label: "spam" }]);
+    });
+
+    it("EVL-6 EVL-65 resources that are opened too late are closed", async () => {
+      const closed: string[] = [];
+      let open: (() => void) | undefined;
+      const Late = resourceKey<object>("late");
+      const create = (): Promise<object> => new Promise((done) => (open = () => done({})));
+      const late = provideFactory(Late, create, { eager: true, close: () => void closed.push("late") });
+      const report = await runEval(defineEval({ ...spam(1), resources: () => [late], timeoutMs: 20 }));
+      expect(report.attempts[0]?.failure?.reason).toBe("deadline_error");
+      open?.();
+      await expect.poll(() => closed).toEqual(["late"]);
+    });
   });
 
   it("EVL-20 no attempt begins while more requests wait in its lane than it sends in a second", async () => {

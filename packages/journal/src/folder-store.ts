@@ -8,7 +8,6 @@ import {
   existsSync,
   fstatSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -18,6 +17,7 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { makeFolder } from "@proviso/node/internal";
 import { join, resolve } from "node:path";
 import { checkFrames, checkRun, faultOf, runId } from "./check-frames.ts";
 import { tornBytes, type Frame, type JournalStore } from "./store.ts";
@@ -104,7 +104,7 @@ export function folderStore(path: string): JournalStore {
       checkFrames(frames);
       for (const { run } of frames) checkName(run);
       return failing("Writing", () => {
-        mkdirSync(folder, { recursive: true });
+        makeFolder(folder);
         return frames.map((frame) => ends.append(frame));
       });
     },
@@ -166,7 +166,7 @@ function wholeRunsOf(
       const run = checkRun(frames);
       checkName(run);
       return failing("Writing", () => {
-        mkdirSync(folder, { recursive: true });
+        makeFolder(folder);
         if (newest(run) !== undefined) return false;
         ends.forget(run);
         writeWhole(fileOf(run), join(folder, unfinished), frames.map(lineOf).join(""));

@@ -5,6 +5,7 @@ import { fstatSync, fsync, futimesSync, mkdirSync, readFile, renameSync, unlinkS
 import { promisify } from "node:util";
 import { codeOf, system, systemAsync } from "./faults.ts";
 import { openFile, openFolder, sameThing, statOf, type Folder } from "./folders.ts";
+import { makeFolder } from "./make-folder.ts";
 import { writeNew } from "./write-new.ts";
 
 const [readOpened, flush] = [promisify(readFile), promisify(fsync)];
@@ -96,7 +97,7 @@ async function bytesOf(root: string, inner: string, name: string, path: string):
 
 /** Makes the store and the folder within it where they are not there. */
 async function madeFolder(root: string, inner: string): Promise<void> {
-  system(root, () => mkdirSync(root, { recursive: true, mode: 0o700 }));
+  system(root, () => makeFolder(root, 0o700));
   using top = openFolder(root, []);
   try {
     mkdirSync(top.at(inner), { mode: 0o700 });

@@ -3,9 +3,10 @@
 import { DefinitionError, overrideOf, type OverridesStore, type PromptOverride } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { checkOverride, checkOverrideTexts, checkTag, type PromptDescriptor } from "@proviso/core/internal";
-import { lstat, mkdir, readFile } from "node:fs/promises";
+import { lstat, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseOverride } from "@proviso/runtime/internal";
+import { makeFolder } from "./make-folder.ts";
 import { createWhole, writeWhole } from "./write-whole.ts";
 
 const version = 1;
@@ -26,7 +27,7 @@ export function fileOverrides(folder = ".proviso/overrides"): OverridesStore {
       const override = parseOverride(given, "The override");
       checkOverride(override, descriptor);
       const file = fileOf(root, descriptor, override.tag);
-      await makeFolder(root, file);
+      await makeFolderWithin(root, file);
       await writeWhole(file, textOf(descriptor, override));
     },
     async seed(template, tag) {
@@ -34,7 +35,7 @@ export function fileOverrides(folder = ".proviso/overrides"): OverridesStore {
       const known = await read(root, file, template, tag);
       if (known !== undefined) return known;
       const override = overrideOf(template, tag);
-      await makeFolder(root, file);
+      await makeFolderWithin(root, file);
       if (await createWhole(file, textOf(template, override))) return override;
       // Another writer was first.
       return (await read(root, file, template, tag)) ?? override;
@@ -94,9 +95,9 @@ function decoded(bytes: Uint8Array): string | undefined {
 }
 
 /** Makes the folder of a file, where no link leads out of the root. */
-async function makeFolder(root: string, file: string): Promise<void> {
+async function makeFolderWithin(root: string, file: string): Promise<void> {
   await refuseOthers(root, file);
-  await mkdir(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   await refuseOthers(root, file);
 }
 

@@ -13,6 +13,7 @@ export { lentConnection } from "./sqlite-lent.ts";
 export type { LentConnection, SqliteLender } from "./sqlite-lent.ts";
 export { lifeOf, thisProcess } from "./owner.ts";
 export type { Owner } from "./owner.ts";
+export { makeFolder } from "./make-folder.ts";
 export { makePrivate } from "./private-file.ts";
 export { writeWhole } from "./write-whole.ts";
 export { sqliteError } from "./sqlite-error.ts";

@@ -1,12 +1,13 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { dirname } from "node:path";
+import { makeFolder } from "./make-folder.ts";
 
 /**
  * Makes a new file that others cannot read; SQLite gives its mode to the files beside it. One that is there is not
  * touched: a descriptor that is opened and closed beside a connection would drop the connection's locks.
  */
 export function makePrivate(file: string): void {
-  mkdirSync(dirname(file), { recursive: true });
+  makeFolder(dirname(file));
   try {
     closeSync(openSync(file, "wx", 0o600));
   } catch (error) {

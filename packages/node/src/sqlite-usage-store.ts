@@ -3,11 +3,11 @@
 // 3. Every error names the file.
 import { DefinitionError } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
-import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { samplesKept, type UsageQuery, type UsageSample, type UsageStore } from "@proviso/estimation";
 import { messageOf } from "@proviso/core/internal";
+import { makeFolder } from "./make-folder.ts";
 import { rollBack } from "./sqlite-rows.ts";
 import { sqliteError } from "./sqlite-error.ts";
 import { sqliteModule } from "./sqlite-module.ts";
@@ -117,7 +117,7 @@ function named<T>(file: string, doing: string, work: () => T): T {
 /** @throws {DefinitionError} */
 function openFile(file: string, busyTimeoutMs: number): Opened {
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     return open(file, busyTimeoutMs);
   } catch (cause) {
     if (cause instanceof DefinitionError) throw cause;

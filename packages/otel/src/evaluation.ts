@@ -41,9 +41,12 @@ export class TracedEvaluation {
   readonly #calls = new Map<string, Call>();
   #chat: Chat | undefined;
   #chatAttributes: Attributes | undefined;
-  #ids: Attributes = {};
+  #ids: Attributes | undefined;
+  /** Whether the evaluation began here; a run that goes on, or was forked, began elsewhere. */
+  #isWhole = false;
   #tools: readonly string[] = [];
-  #output = "text";
+  /** undefined: not known, because the evaluation began elsewhere. */
+  #output: string | undefined;
   #inferences = 0;
   #toolCalls = 0;
   /** What the chat spans that have ended say. */
@@ -107,6 +110,7 @@ export class TracedEvaluation {
   }
 
   event(event: FrameworkEvent): void {
+    if (this.#ids === undefined) this.#identify(event);
     switch (event.type) {
       case "prompt.rendered":
         return this.#rendered(event);
@@ -171,20 +175,29 @@ export class TracedEvaluation {
     metrics.count(metric.agentCalls, this.#toolCalls, of);
   }
 
-  #rendered({ sessionId, tools, output, params }: EventOf<"prompt.rendered">): void {
+  /** The first event says which session it is. */
+  #identify({ sessionId }: FrameworkEvent): void {
     this.#ids = { [attribute.conversation]: sessionId, [attribute.session]: sessionId };
+    this.#chatAttributes = undefined;
+    this.#span?.setAttributes(this.#ids);
+    // A fork has its first event within its first request.
+    this.#chat?.span?.setAttributes(this.#ids);
+  }
+
+  #rendered({ tools, output, params }: EventOf<"prompt.rendered">): void {
+    this.#isWhole = true;
     this.#tools = tools;
     this.#output = output;
     const { maxContentBytes } = this.#telemetry;
-    if (this.#span?.isRecording() !== true) return;
-    this.#span.setAttributes(this.#ids);
-    if (maxContentBytes === undefined) return;
+    if (this.#span?.isRecording() !== true || maxContentBytes === undefined) return;
     for (const [name, value] of Object.entries(params)) {
       this.#span.setAttribute(attribute.variable + name, valueJson(value, maxContentBytes));
     }
   }
 
   #invoked({ callId, name, params, result, ran }: EventOf<"tool.invoked">): void {
+    // The record of a run has answered it: it ran elsewhere.
+    if (ran && !this.#calls.has(callId)) return;
     this.#toolCalls += this.#calls.get(callId)?.succeededAt === undefined ? 1 : 0;
     const call = this.#calls.get(callId) ?? this.#beginCall(callId, name, {});
     const { maxContentBytes } = this.#telemetry;
@@ -200,7 +213,8 @@ export class TracedEvaluation {
   /** Requests that were refused have cost something too: what no chat span says yet is the last one's. */
   #settle(whole: Usage): void {
     const chat = this.#chat;
-    if (chat === undefined) return;
+    // What a run that goes on has spent in all stands on the spans of its earlier attempts too.
+    if (chat === undefined || !this.#isWhole) return;
     const rest = usageBeyond(whole, this.#counted);
     if (rest.totalTokens > 0 || (rest.costUsd ?? 0) > 0) chat.usage = rest;
   }

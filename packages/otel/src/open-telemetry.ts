@@ -109,7 +109,8 @@ class OpenTelemetry implements IdleObserver {
     const evaluation = new TracedEvaluation(telemetry, step, this.#aroundOf(step), more.given);
     this.#open.set(step.evaluationId, evaluation);
     const end = (error?: unknown): void => {
-      this.#open.delete(step.evaluationId);
+      // Forks of one run, side by side, have its id.
+      if (this.#open.get(step.evaluationId) === evaluation) this.#open.delete(step.evaluationId);
       evaluation.end(error);
     };
     const ended = context.with(evaluation.inside, work).then(

@@ -56,10 +56,9 @@ async function evaluateObserved<Output>(
   observers: Observers,
   ...given: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
-  const [setup, prompt, options, around] = given;
   observing ??= await import("./observing/observe-evaluation.ts");
-  return observing.observeEvaluation(observers, setup, prompt, around, (inside) =>
-    evaluateHere(setup, prompt, options, inside),
+  return observing.observeEvaluation(observers, given, (options, inside) =>
+    evaluateHere(given[0], given[1], options, inside),
   );
 }
 
@@ -97,7 +96,7 @@ async function evaluateRecorded<Output>(
   open: OpenTape,
   ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
-  const tape = await open(setup, prompt, options, around.evaluationId);
+  const tape = await (around.opening ?? open(setup, prompt, options));
   tape.runAgain((own) => evaluateHere(own.setup(setup), prompt, own.options(options), { tape: own }));
   return evaluateHere(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
 }

@@ -16,6 +16,11 @@ interface Row {
   readonly cells: ReadonlyMap<string, readonly AttemptView[]>;
 }
 
+/** Scorers and variants may be called as members of Object.prototype are. */
+function own<T>(record: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
+  return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
+}
+
 /** Rows that are in the document at once. */
 const mostRows = 300;
 
@@ -112,8 +117,8 @@ export function Matrix({ id, query }: { readonly id: string; readonly query: URL
               <th key={variant} scope="col">
                 <VariantHead
                   name={variant}
-                  score={report.scores[variant]?.[scorer]}
-                  difference={report.differences[variant]?.[scorer]}
+                  score={own(own(report.scores, variant), scorer)}
+                  difference={own(own(report.differences, variant), scorer)}
                   gates={gates.filter((gate) => gate.variant === variant && gate.scorer === scorer)}
                 />
               </th>
@@ -196,7 +201,7 @@ function Cell({ attempts, scorer }: { readonly attempts: readonly AttemptView[];
       {hasEnded && <span class={isGood ? "good" : "bad"}>{isGood ? "✓ " : "✗ "}</span>}
       {attempts.map((attempt) => {
         const { repetition, status, runIds } = attempt;
-        const score = attempt.scores[scorer];
+        const score = own(attempt.scores, scorer);
         const text =
           score === undefined ? status : "value" in score ? String(Number(score.value.toFixed(3))) : score.unscored;
         const [run, ...others] = runIds;
@@ -230,7 +235,7 @@ function rowsOf(attempts: readonly AttemptView[]): readonly Row[] {
 /** undefined: it has none. A failed attempt has the least. */
 function scoreOf({ status, scores }: AttemptView, scorer: string): number | undefined {
   if (status === "failed") return 0;
-  const score = scores[scorer];
+  const score = own(scores, scorer);
   return score !== undefined && "value" in score ? score.value : undefined;
 }
 

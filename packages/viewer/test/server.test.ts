@@ -65,6 +65,29 @@ it("VIEW-1 it listens on 127.0.0.1 alone, and the token has 128 bits and is in n
   expect(again.viewer.token).not.toBe(viewer.token);
 });
 
+it("VIEW-2 SEC-3 a target that is no path is answered with 400, and the viewer goes on", async () => {
+  const { viewer } = await viewed();
+  const targets = [
+    "/\\",
+    "/\\\\",
+    "/\\[",
+    "/\\example.com/",
+    "/\\127.0.0.1:x/",
+    "//",
+    "//[",
+    "*",
+    "http://[",
+    "/\\/api/runs",
+  ];
+  for (const target of targets) {
+    expect(statusOf(await sent(viewer.port, asking(viewer.port, target))), target).toBe(400);
+  }
+  expect(statusOf(await sent(viewer.port, asking(viewer.port, "/api/%")))).toBe(401);
+  const token = `Authorization: Bearer ${viewer.token}`;
+  expect(statusOf(await sent(viewer.port, asking(viewer.port, "/api/%", [token])))).toBe(400);
+  expect(statusOf(await sent(viewer.port, asking(viewer.port, "/")))).toBe(200);
+});
+
 it("VIEW-1 every call of the interface needs the token", async () => {
   const { viewer } = await viewed();
   const { port, token } = viewer;

@@ -11,6 +11,7 @@ import { memoryEvalStore } from "../run/memory-store.ts";
 import { runOptionNames, type RunOptions } from "../run/options.ts";
 import { runEval } from "../run/run-eval.ts";
 import { checkComparison, notWorse, sidesOf, type Acceptance } from "./not-worse.ts";
+import { ownField } from "../own-field.ts";
 
 /** A candidate and how it did on the train rows. */
 export interface Round {
@@ -176,7 +177,7 @@ class Search {
     this.spent = addUsage(this.spent, report.spent);
     if (report.ended !== undefined) this.ended = report.ended;
     for (const [name, candidate] of named) {
-      const difference = report.differences[name]?.[scorer];
+      const difference = ownField(ownField(report.differences, name), scorer);
       if (difference !== undefined) {
         this.rounds.push({ candidate, difference, losses: this.#losses(report, name) });
       }
@@ -199,7 +200,7 @@ class Search {
   #losses({ attempts }: EvalReport, variant: string): readonly AttemptRecord[] {
     const { scorer } = this.#parts;
     const valueOf = ({ scores }: AttemptRecord): number | undefined => {
-      const score = scores[scorer];
+      const score = ownField(scores, scorer);
       return score !== undefined && "value" in score ? score.value * this.#sign : undefined;
     };
     const keyOf = ({ rowId, repetition }: AttemptRecord): string => JSON.stringify([rowId, repetition]);

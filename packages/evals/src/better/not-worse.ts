@@ -7,6 +7,7 @@ import { gateLine } from "../report/gate-line.ts";
 import type { Difference } from "../results.ts";
 import { runOptionNames, type RunOptions } from "../run/options.ts";
 import { runEval } from "../run/run-eval.ts";
+import { ownField } from "../own-field.ts";
 
 /** Decides whether an override may be stored; `optimize` of `@proviso/toolkit` takes one as `accept`. */
 export type Accept = (candidate: PromptOverride, current: PromptOverride | undefined) => Promise<Acceptance>;
@@ -50,7 +51,7 @@ export function notWorse(definition: Eval, options: NotWorseOptions): Accept {
     const gates = { [scorer]: { noWorseBy: margin, unsettled: "fail" } } as const;
     const report = await runEval(defineEval({ ...compared, gates }), run);
     const { spent, ended } = report;
-    const difference = report.differences["candidate"]?.[scorer];
+    const difference = ownField(report.differences["candidate"], scorer);
     const [gate] = report.gates;
     if (ended !== undefined && ended.why !== "settled") {
       return { accepted: false, why: `The comparison ended early: ${ended.message}`, difference, spent };

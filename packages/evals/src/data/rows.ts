@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { contentHash } from "@proviso/core/internal";
+import { contentHash, messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import type { Data } from "../definition.ts";
 
@@ -39,10 +39,7 @@ export async function readData<Row extends object>(data: Data<Row>): Promise<rea
  */
 export async function namedRows<Row extends object>(
   data: Data<Row>,
-  {
-    id,
-    group,
-  }: { readonly id?: ((row: Row) => string) | undefined; readonly group?: ((row: Row) => string) | undefined },
+  { id, group }: NamesOf<Row>,
 ): Promise<readonly NamedRow<Row>[]> {
   const rows = await readData(data);
   if (rows.length === 0) throw new DefinitionError("The data of an eval have no rows.");
@@ -54,9 +51,18 @@ export async function namedRows<Row extends object>(
       faults.push(`row ${place + 1} is no object`);
       continue;
     }
-    const hash = contentHash(row);
-    const names = { id: idOf(row, hash, id), group: group?.(row) };
+    const read = readNames(row, { id, group });
+    if ("fault" in read) {
+      faults.push(`row ${place + 1} ${read.fault}`);
+      continue;
+    }
+    const { hash, names } = read;
     if (typeof names.id !== "string" || names.id === "") faults.push(`row ${place + 1} has no id`);
+    else if (!names.id.isWellFormed()) {
+      faults.push(
+        `row ${place + 1} has the id ${JSON.stringify(names.id)}, in which half of a surrogate pair is missing`,
+      );
+    }
     if (group !== undefined && typeof names.group !== "string") faults.push(`row ${place + 1} has no group`);
     const before = places.get(names.id);
     if (before !== undefined) faults.push(`rows ${before + 1} and ${place + 1} have the id "${names.id}"`);
@@ -65,6 +71,26 @@ export async function namedRows<Row extends object>(
   }
   if (faults.length > 0) throw new DefinitionError(`The data cannot be used: ${listed(faults)}.`);
   return named;
+}
+
+interface NamesOf<Row> {
+  readonly id?: ((row: Row) => string) | undefined;
+  readonly group?: ((row: Row) => string) | undefined;
+}
+
+/** The hash and the names of a row, or why it has none. */
+function readNames<Row extends object>(row: Row, { id, group }: NamesOf<Row>) {
+  let hash: string;
+  try {
+    hash = contentHash(row);
+  } catch (error) {
+    return { fault: `cannot be written as JSON: ${messageOf(error)}` };
+  }
+  try {
+    return { hash, names: { id: idOf(row, hash, id), group: group?.(row) } };
+  } catch (error) {
+    return { fault: `cannot be named: ${messageOf(error)}` };
+  }
 }
 
 /** Joins faults, at most 20 of them and then a count. */

@@ -65,13 +65,16 @@ export function defineEval<Row extends object, Output>(definition: EvalDefinitio
   if ((any.prompt === undefined) === (any.task === undefined)) throw refuse("needs exactly one of prompt and task");
   const scorers = Object.keys(any.scorers ?? {});
   if (scorers.length === 0) throw refuse("needs a scorer");
+  for (const scorer of scorers) checkName("scorer", scorer, refuse);
   for (const scorer of scorers) checkScorer(any.scorers[scorer], (why) => refuse(`has a scorer "${scorer}" ${why}`));
   for (const [pair, given] of Object.entries(any.pairScorers ?? {})) {
+    checkName("pair scorer", pair, refuse);
     if (typeof given?.prefer !== "function") throw refuse(`has a pair scorer "${pair}" without a function prefer`);
     if (scorers.includes(pair)) throw refuse(`has both a scorer and a pair scorer "${pair}"`);
   }
   const variants = variantsOf(any);
   if (variants.length === 0) throw refuse("needs a variant");
+  for (const variant of variants) checkName("variant", variant.name, refuse);
   for (const [scorer, gate] of Object.entries(any.gates ?? {})) {
     if (!scorers.includes(scorer)) throw refuse(`has a gate on "${scorer}", which is no scorer of it`);
     checkGate(gate, (why) => refuse(`has a gate on "${scorer}" ${why}`));
@@ -139,6 +142,12 @@ export function scorerOf(given: ScorerLike<object, unknown>): ReadyScorer {
   const ready: ReadyScorer = { ...scorer, range: scorer.range ?? [0, 1], version: scorer.version ?? "1" };
   readyScorers.set(given, Object.freeze(ready));
   return ready;
+}
+
+/** Names are keys of records, and of files: a half of a surrogate pair would not be the same there. */
+function checkName(what: string, name: string, refuse: (why: string) => DefinitionError): void {
+  if (name !== "__proto__" && name.isWellFormed()) return;
+  throw refuse(`has a ${what} ${JSON.stringify(name)}: that can be no name of one`);
 }
 
 function checkScorer(given: unknown, refuse: (why: string) => DefinitionError): void {

@@ -1,21 +1,36 @@
 import { deadlineIn, errorReason, isEvaluationFailure, type Prompt, type ProviderAdapter } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
 import { createSession } from "@proviso/runtime";
+import type { AnyDefinition } from "../define/define-eval.ts";
 import type { AttemptWorld } from "../run/attempt.ts";
+import { bounded, defaultTimeoutMs, Unsettled } from "../run/bounded.ts";
 
 /** Milliseconds that a judge has for one verdict. */
 const timeoutMs = 600_000;
 
-/** Asks the judges of one attempt within the limits of the run, and adds up what they spend. */
+/** Runs the scorers of one attempt within the limits of the run, and adds up what its judges spend. */
 export class JudgesOfAttempt {
   readonly #world: AttemptWorld;
+  readonly #ms: number;
   usage = noUsage;
   /** Why the run cut a judge short. undefined: it did not. */
   cut: "budget" | "aborted" | undefined;
 
-  constructor(world: AttemptWorld) {
+  constructor(world: AttemptWorld, { timeoutMs: ms = defaultTimeoutMs }: Pick<AnyDefinition, "timeoutMs">) {
     this.#world = world;
+    this.#ms = ms;
   }
+
+  /** Waits for what a scorer returned, which may never settle. */
+  readonly within = async <T>(scoring: PromiseLike<T>): Promise<T> => {
+    const { clock, signal } = this.#world;
+    try {
+      return await bounded(scoring, { clock, signal, ms: this.#ms });
+    } catch (error) {
+      if (error instanceof Unsettled && error.why === "aborted") this.cut ??= "aborted";
+      throw error;
+    }
+  };
 
   readonly ask = async <Verdict>(adapter: ProviderAdapter, prompt: Prompt<Verdict>): Promise<Verdict> => {
     const { clock, newId, budget, signal, pacing } = this.#world;

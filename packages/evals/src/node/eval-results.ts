@@ -5,6 +5,7 @@ import { estimateOf } from "../report/numbers.ts";
 import type { savedRunOf } from "../report/saved.ts";
 import type { AttemptRecord, EvalReport } from "../results.ts";
 import { levelOf, type Estimate } from "../statistics/estimate.ts";
+import { ownField } from "../own-field.ts";
 
 /** One run of an eval that can be shown. */
 export interface ShownEval {
@@ -51,14 +52,16 @@ export function shownSaved(saved: ReturnType<typeof savedRunOf>): ShownEval {
   const variants = Object.keys(saved.fingerprint.variants);
   const level = levelOf();
   const scoresOf = (variant: string): Readonly<Record<string, Interval>> => {
-    const estimates: Record<string, Estimate> = {};
+    const estimates = new Map<string, Estimate>();
     for (const scorer of Object.keys(saved.fingerprint.scorers)) {
-      const scored = rows.filter(({ variant: of, scores }) => of === variant && typeof scores[scorer] === "number");
+      const scored = rows.filter(
+        ({ variant: of, scores }) => of === variant && typeof ownField(scores, scorer) === "number",
+      );
       const values = scored.map(({ id, hash, scores }) => ({ id, hash, value: scores[scorer] as number }));
       const estimate = estimateOf({ values, unscored: new Set() }, level, undefined);
-      if (estimate !== undefined) estimates[scorer] = estimate;
+      if (estimate !== undefined) estimates.set(scorer, estimate);
     }
-    return intervalsOf(estimates);
+    return intervalsOf(Object.fromEntries(estimates));
   };
   const summary: EvalSummary = {
     name,

@@ -1,14 +1,15 @@
 import { DefinitionError } from "@proviso/core";
-import { messageOf } from "@proviso/core/internal";
-import { parseJson } from "@proviso/core/provider";
+import { messageOf, parseOwnJson } from "@proviso/core/internal";
 import { writeWhole } from "@proviso/node/internal";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { savedLines, savedRunOf } from "../report/saved.ts";
+import { savedLines, savedRunFrom, savedRunOf } from "../report/saved.ts";
 import type { SavedRun } from "../results.ts";
 
 /** UTF-16 units of a saved run, at most: some million rows. */
 const maxLength = 512 * 1024 * 1024;
+
+const tooLarge = { ok: false, error: `larger than ${maxLength} characters` } as const;
 
 /**
  * Reads a run that `writeRun` wrote.
@@ -22,9 +23,9 @@ export async function readRun(path: string): Promise<SavedRun> {
   } catch (cause) {
     throw new DefinitionError(`The saved run ${file} cannot be read: ${messageOf(cause)}.`, { cause });
   }
-  const json = parseJson(text, { maxLength });
+  const json = text.length > maxLength ? tooLarge : parseOwnJson(text);
   if (!json.ok) throw new DefinitionError(`The saved run ${file} is damaged: it is ${json.error}.`);
-  return savedRunOf(json.value, `The saved run ${file}`);
+  return savedRunFrom(json.value, `The saved run ${file}`);
 }
 
 /**

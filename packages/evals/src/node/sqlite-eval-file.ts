@@ -8,7 +8,7 @@ import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
 import { ByKey } from "../run/by-key.ts";
 import { currentScores } from "../run/memory-store.ts";
 import { Begun } from "./begun.ts";
-import { parsed } from "./sqlite-eval-json.ts";
+import { parsed, parsedAttempt } from "./sqlite-eval-json.ts";
 import type { KeptResult } from "./sqlite-eval-results.ts";
 
 /** "PvEv" in the file's header. Source: https://www.sqlite.org/fileformat2.html#application_id */
@@ -94,7 +94,7 @@ export function openEvalFile(file: string): EvalFile {
       inTransaction(database, () => prepare(database, file));
       // The first change to a file that was there already. From here on no statement waits for a lock.
       database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0;");
-      return evalFile(database);
+      return evalFile(database, file);
     } catch (error) {
       database.close();
       throw error;
@@ -121,7 +121,7 @@ function prepare(database: DatabaseSync, file: string): void {
   database.exec(resultsSchema);
 }
 
-function evalFile(database: DatabaseSync): EvalFile {
+function evalFile(database: DatabaseSync, file: string): EvalFile {
   const forgetRun = database.prepare("DELETE FROM eval_begun WHERE run = ?");
   const setBegun = database.prepare("INSERT OR REPLACE INTO eval_begun VALUES (?, '', '', 0, ?)");
   // A file of an earlier release has an index that refuses a second record of a key in a run.
@@ -168,7 +168,7 @@ function evalFile(database: DatabaseSync): EvalFile {
       for (const record of records) made.set(record, true);
       written.begun = inFlight;
     },
-    reader: (name, fingerprint) => attemptsOf(database, name, fingerprint),
+    reader: (name, fingerprint) => attemptsOf(database, file, name, fingerprint),
     forget(all) {
       inTransaction(database, () => all.forEach(forget));
     },
@@ -230,6 +230,7 @@ function newRecords(changes: readonly Change[], made: ByKey<true>): readonly Att
 /** Reads the attempts of an eval in pages, the newest first: of a key the first one that is read counts. */
 function attemptsOf(
   database: DatabaseSync,
+  file: string,
   name: string,
   fingerprint: Fingerprint,
 ): () => readonly AttemptRecord[] | undefined {
@@ -250,7 +251,8 @@ function attemptsOf(
       const key = { rowId, variant, repetition };
       if (seen.get(key) !== undefined) continue;
       seen.set(key, true);
-      records.push(currentScores(parsed<AttemptRecord>(record), scorersOf.get(run) ?? none, fingerprint));
+      const attempt = parsedAttempt(record, file, [repetition, rowId, variant]);
+      records.push(currentScores(attempt, scorersOf.get(run) ?? none, fingerprint));
     }
     const last = rows.at(-1);
     if (last === undefined) return undefined;

@@ -1,10 +1,10 @@
 // The runs in a file of attempts, to look at: it is opened read-only, and other processes may write to it meanwhile.
-import type { AttemptView, EvalView } from "@proviso/core";
+import { DefinitionError, type AttemptView, type EvalView } from "@proviso/core";
 import { columnsOf, lifeOf, pragmaOf, sqliteModule, type Owner } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
-import type { AttemptRecord, EvalReport } from "../results.ts";
+import type { EvalReport } from "../results.ts";
 import { attemptView, viewOf, type ShownEval } from "./eval-results.ts";
-import { parsed } from "./sqlite-eval-json.ts";
+import { isAttempt, parsed } from "./sqlite-eval-json.ts";
 import { applicationId } from "./sqlite-eval-file.ts";
 
 /** What is kept of a run that ended: its report without the attempts, and the ids of its rows in their order. */
@@ -112,5 +112,7 @@ function attemptsUntil(database: DatabaseSync, { id, name }: RunRow): readonly A
 }
 
 function shownRow(row: object): AttemptView {
-  return attemptView(parsed<AttemptRecord>(columnsOf(row)[0]));
+  const record = parsed(columnsOf(row)[0]);
+  if (isAttempt(record)) return attemptView(record);
+  throw new DefinitionError("The file of attempts is damaged: one of its records is no attempt.");
 }

@@ -5,6 +5,7 @@ import type { Estimate } from "../statistics/estimate.ts";
 import type { AttemptRecord, Difference, EvalReport, ScoreReport, VariantReport } from "../results.ts";
 import { fewestLabels } from "./judged.ts";
 import { gateLine, shownNumber as number } from "./gate-line.ts";
+import { ownField } from "../own-field.ts";
 
 /** How a report is shown. */
 export interface FormatOptions {
@@ -72,8 +73,8 @@ function scoreLines(report: EvalReport): readonly string[] {
   const lines: string[] = [];
   for (const scorer of scorers) {
     for (const name of names) {
-      const estimate = (variants[name] as VariantReport).scores[scorer];
-      const difference = differences[name]?.[scorer];
+      const estimate = ownField((variants[name] as VariantReport).scores, scorer);
+      const difference = ownField(ownField(differences, name), scorer);
       const against = "saved" in baseline ? "the saved run" : baseline.variant;
       lines.push(`${scorer.padEnd(12)} ${name.padEnd(16)} ${estimateText(estimate)}`);
       lines.push(...judgeLines(estimate?.judged, estimate?.method));
@@ -88,7 +89,7 @@ function scoreLines(report: EvalReport): readonly string[] {
 function pairLines({ variants, differences }: EvalReport): readonly string[] {
   return Object.entries(variants).flatMap(([name, { pairs }]) =>
     Object.entries(pairs).flatMap(([scorer, { asked, inconsistent, unscored, why = "" }]) => {
-      const difference = differences[name]?.[scorer];
+      const difference = ownField(ownField(differences, name), scorer);
       const shown = difference === undefined ? "too few rows for an interval" : differenceText(difference);
       const odd = `${inconsistent} of ${plural(asked, "pair")} changed with the order, and count as neither`;
       const missing = `${unscored} of ${plural(asked, "pair")} unscored: ${why.slice(0, longestMessage)}`;
@@ -126,8 +127,9 @@ function differenceText(difference: Difference): string {
   const { value, low, high, wins, losses, rowsToSettle } = difference;
   const sign = value >= 0 ? "+" : "−";
   const found = isProven(difference) ? "proven" : "not settled";
-  const corrected = difference.method === "prediction-powered" && found !== "proven" ? ": more labels may" : "";
-  const more = rowsToSettle === undefined ? corrected : `: about ${rowsToSettle.toLocaleString("en-US")} rows would`;
+  const unknown = difference.method === "prediction-powered" ? ": more labels may" : ": more rows may";
+  const known = rowsToSettle && `: about ${rowsToSettle.toLocaleString("en-US")} rows would`;
+  const more = found === "proven" ? "" : (known ?? unknown);
   return `${sign}${number(Math.abs(value))}  ${number(low)} … ${number(high)}   ${wins} won, ${losses} lost; ${found}${more}`;
 }
 

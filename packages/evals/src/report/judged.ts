@@ -8,6 +8,7 @@ import { correctedDifference, correctedWithin, type JudgedRow } from "../statist
 import type { Estimate, Level } from "../statistics/estimate.ts";
 import { estimateOf } from "./numbers.ts";
 import { rowValues, scoreOf, type Outside, type View } from "./view.ts";
+import { ownField } from "../own-field.ts";
 
 /** Labels below which a judge is not corrected. */
 export const fewestLabels = 30;
@@ -66,7 +67,7 @@ function verdictsOf(of: Asked, isDrawn: boolean): ReadonlyMap<string, readonly n
 }
 
 function scored(record: AttemptRecord, scorer: string): number | undefined {
-  const score = record.scores[scorer];
+  const score = ownField(record.scores, scorer);
   return score === undefined || "unscored" in score ? undefined : score.value;
 }
 

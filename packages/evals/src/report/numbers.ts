@@ -3,7 +3,7 @@ import type { Level } from "../statistics/estimate.ts";
 import type { Estimate } from "../statistics/estimate.ts";
 import { isProven } from "../statistics/gates.ts";
 import { differenceWithin, meanWithin } from "../statistics/intervals.ts";
-import { rowsNeeded } from "../statistics/rows-needed.ts";
+import { rowsToFind } from "../statistics/rows-needed.ts";
 import type { Difference } from "../results.ts";
 import type { RowValue, RowValues } from "./view.ts";
 
@@ -49,13 +49,16 @@ export function differenceOf(
     wins,
     losses,
     ties: rows.length - wins - losses,
-    rowsToSettle:
-      isProven(estimate) || estimate.value === 0
-        ? undefined
-        : rowsNeeded(rows, estimate.value, { confidence: level.confidence }),
+    rowsToSettle: isProven(estimate) ? undefined : rowsToSettle(rows, estimate),
     unpaired: unpaired(variant, baseline),
     bounds: { worst, best },
   };
+}
+
+/** undefined: it is not known. As many as there are did not settle it, and rows that are all alike say nothing of others. */
+function rowsToSettle(rows: readonly RowValue[], { value, confidence }: Estimate): number | undefined {
+  const needed = value === 0 ? undefined : rowsToFind(rows, value, { confidence });
+  return needed !== undefined && needed > rows.length ? needed : undefined;
 }
 
 function estimated(

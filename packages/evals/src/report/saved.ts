@@ -6,6 +6,9 @@ import { outsideReasons } from "../scores/outside.ts";
 import type { AttemptRecord, EvalReport, Fingerprint, SavedRun } from "../results.ts";
 import type { Baseline } from "./baseline.ts";
 import type { RowValue, RowValues } from "./view.ts";
+import { scorerOf, type AnyDefinition } from "../define/define-eval.ts";
+import { scorerHash } from "../run/fingerprint.ts";
+import { ownField } from "../own-field.ts";
 
 const format = "proviso-eval/1";
 
@@ -68,17 +71,47 @@ function savedRow(attempts: readonly AttemptRecord[]): SavedRow {
 function meanOf(attempts: readonly AttemptRecord[], scorer: string): number | null {
   let sum = 0;
   for (const { scores } of attempts) {
-    const score = scores[scorer];
+    const score = ownField(scores, scorer);
     if (score === undefined || "unscored" in score) return null;
     sum += score.value;
   }
   return sum / attempts.length;
 }
 
-/** Reads a saved run to compare with. @throws {DefinitionError} for one of another eval, of a newer form, or damaged. */
-export function savedBaseline(name: string, given: SavedRun | undefined): Saved | undefined {
+/** What a saved run is called that was read from a file. */
+const sources = new WeakMap<object, string>();
+
+/** Checks a saved run that was read from a file, which is named where it cannot be compared with. */
+export function savedRunFrom(given: unknown, what: string): Saved {
+  const saved = savedRunOf(given, what);
+  sources.set(saved, what);
+  return saved;
+}
+
+/**
+ * Reads a saved run to compare with.
+ * @throws {DefinitionError} for one of another eval, of a newer form, or damaged: before anything is spent.
+ */
+export function savedBaseline(definition: AnyDefinition, given: SavedRun | undefined): Saved | undefined {
   if (given === undefined) return undefined;
-  return savedRunOf(given, "compareWith", name);
+  const what = sources.get(given) ?? "compareWith";
+  const saved = savedRunOf(given, what, definition.name);
+  for (const [scorer, like] of Object.entries(definition.scorers)) {
+    const { range } = scorerOf(like);
+    // A score of another version may have had another range, and is not compared.
+    if (ownField(saved.fingerprint.scorers, scorer) !== scorerHash(like)) continue;
+    const odd = saved.rows.find(({ scores }) => isOutside(ownField(scores, scorer), range));
+    if (odd === undefined) continue;
+    const score = `the score ${odd.scores[scorer]} by "${scorer}"`;
+    throw new DefinitionError(
+      `${what} is damaged: the row "${odd.id}" of "${odd.variant}" has ${score}, which is not between ${range.join(" and ")}.`,
+    );
+  }
+  return saved;
+}
+
+function isOutside(score: number | null | undefined, range: readonly [number, number]): boolean {
+  return typeof score === "number" && (score < Math.min(...range) || score > Math.max(...range));
 }
 
 /** Checks a saved run. @throws {DefinitionError} that begins with `what`. */
@@ -96,18 +129,24 @@ export function savedRunOf(given: unknown, what: string, ofEval?: string): Saved
     [name, runId, startedAt].every((text) => typeof text === "string") &&
     Number.isSafeInteger(repetitions) &&
     isRecord(fingerprint) &&
-    isRecord(fingerprint.scorers) &&
-    isRecord(fingerprint.variants) &&
+    hasHashes(fingerprint.scorers) &&
+    hasHashes(fingerprint.variants) &&
     Array.isArray(rows) &&
     rows.every(isSavedRow);
   if (!isWhole) throw new DefinitionError(`${what} is damaged: save the run of "${String(name)}" again.`);
   return saved as Saved;
 }
 
+function hasHashes(given: unknown): boolean {
+  return isRecord(given) && Object.values(given).every((hash) => typeof hash === "string");
+}
+
 function isSavedRow(row: unknown): boolean {
   if (!isRecord(row) || !isRecord(row["scores"])) return false;
   const isNamed = [row["id"], row["hash"], row["variant"]].every((text) => typeof text === "string");
-  return isNamed && Object.values(row["scores"]).every((score) => score === null || typeof score === "number");
+  const { outside = 0 } = row;
+  const isShare = typeof outside === "number" && outside >= 0 && outside <= 1;
+  return isNamed && isShare && Object.values(row["scores"]).every((score) => score === null || Number.isFinite(score));
 }
 
 /** A saved run as text: a row a line, so that a comparison of two files shows what changed. */
@@ -128,10 +167,11 @@ export function savedAsBaseline(saved: Saved, fingerprint: Fingerprint): Baselin
       const values: RowValue[] = [];
       const unscored = new Set<string>();
       // Scores of another version are not compared.
-      if (saved.fingerprint.scorers[scorer] !== fingerprint.scorers[scorer]) return { values, unscored };
+      if (ownField(saved.fingerprint.scorers, scorer) !== ownField(fingerprint.scorers, scorer))
+        return { values, unscored };
       const groups = new Map(view.rows.map(({ id, group }) => [id, group]));
       for (const { id, hash, variant: of, scores, outside: share = 0 } of saved.rows) {
-        const score = scores[scorer];
+        const score = ownField(scores, scorer);
         if (of !== nameFor(variant) || score === undefined) continue;
         if (score === null) unscored.add(id);
         else {

@@ -4,6 +4,7 @@ import type { Records } from "../run/records.ts";
 import { outsideReasons } from "../scores/outside.ts";
 import type { Observation } from "../statistics/estimate.ts";
 import type { AttemptRecord } from "../results.ts";
+import { ownField } from "../own-field.ts";
 
 /** The attempts that numbers are made of. What is computed of a view is kept with it, so nothing is added to one. */
 export class View {
@@ -81,7 +82,7 @@ function meanOf(attempts: readonly AttemptRecord[] | undefined, pick: Pick): Ret
 
 export function scoreOf(scorer: string, [worst, best]: readonly [number, number], outside: Outside): Pick {
   return ({ scores, failure }) => {
-    const score = scores[scorer];
+    const score = ownField(scores, scorer);
     if (score === undefined) return undefined;
     if ("unscored" in score) return "unscored";
     if (outside === "scored" || failure === undefined || !outsideReasons.includes(failure.reason)) return score.value;

@@ -11,7 +11,6 @@ import {
   type EvaluationFailure,
   type JournalRun,
   type Prompt,
-  type PromptResponse,
   type Resources,
   type Session,
   type SessionEvent,
@@ -24,7 +23,9 @@ import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
 import type { Attempt, FailedAttempt } from "../definition.ts";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
 import { JudgesOfAttempt } from "../judges/asking.ts";
+import { bounded, closingMs, defaultTimeoutMs, openedWithin, Unsettled, type Bounds } from "./bounded.ts";
 import { scoresOf } from "./scoring.ts";
+import { Spent } from "./spent.ts";
 import { redactionOf } from "./secrets.ts";
 
 /** What all attempts of a run share. */
@@ -50,9 +51,6 @@ export interface PlannedAttempt extends AttemptKey {
   /** The hash of what the model is shown first, and of the variant. */
   readonly subjectHash: string;
 }
-
-/** Milliseconds of an attempt where the definition says nothing. */
-const defaultTimeoutMs = 600_000;
 
 /** What one attempt works with. */
 interface Stage {
@@ -87,20 +85,22 @@ export async function attempted(
 ): Promise<AttemptRecord | NotRun> {
   const startedAt = world.clock.now();
   const spent = new Spent(world.journal);
+  const { clock, signal } = world;
+  const bounds: Bounds = { clock, signal, ms: definition.timeoutMs ?? defaultTimeoutMs };
   let stage: Stage | undefined;
   try {
     let ended: Ended;
     try {
-      const own = definition.resources && (await openResources(definition.resources(planned.row.row)));
+      const own = definition.resources && (await openedWithin(bounds, definition.resources(planned.row.row)));
       stage = staged(definition, planned, { world, own, shown: own ?? noResources ?? (await openNone()) });
-      ended = jsonOutput(await answered(planned, stage, spent));
+      ended = jsonOutput(await answered(planned, stage, { spent, bounds }));
     } catch (error) {
       ended = failed(error, planned, spent);
     }
     if (ended.reason === "budget_error" && world.budget !== undefined) return { notRun: "budget", usage: spent.usage };
     if (world.signal.aborted) return { notRun: "aborted", usage: spent.usage };
     const durationMs = Math.max(0, world.clock.now() - startedAt);
-    const judges = new JudgesOfAttempt(world);
+    const judges = new JudgesOfAttempt(world, definition);
     const resources = stage?.resources ?? noResources ?? (await openNone());
     const attempt = attemptOf(planned, { stage, ended, spent, durationMs, resources });
     const scores = await scoresOf(definition, attempt, judges);
@@ -108,40 +108,7 @@ export async function attempted(
     if (judges.cut !== undefined) return { notRun: judges.cut, usage: addUsage(spent.usage, judges.usage) };
     return record;
   } finally {
-    if (stage?.close !== undefined) await closed(stage.close);
-  }
-}
-
-/** Adds up what all evaluations of an attempt spend, and gives each a run of the journal. */
-class Spent {
-  readonly #journal: AttemptWorld["journal"];
-  readonly runIds: string[] = [];
-  usage: Usage = noUsage;
-  turns = 0;
-  model: string | undefined;
-
-  constructor(journal: AttemptWorld["journal"]) {
-    this.#journal = journal;
-  }
-
-  /** Where an evaluation is recorded; empty: nowhere. */
-  recorded({ run: own }: Partial<EvaluateOptions> = {}): Pick<EvaluateOptions, "run"> {
-    const run = own ?? this.#journal?.run();
-    if (run === undefined) return {};
-    this.runIds.push(run.id);
-    return { run };
-  }
-
-  async add<Output>(evaluating: Promise<PromptResponse<Output>>): Promise<PromptResponse<Output>> {
-    try {
-      const response = await evaluating;
-      this.usage = this.usage === noUsage ? response.usage : addUsage(this.usage, response.usage);
-      this.model = response.model;
-      return response;
-    } catch (error) {
-      if (isEvaluationFailure(error)) this.usage = addUsage(this.usage, error.usage);
-      throw error;
-    }
+    if (stage?.close !== undefined) await closed(stage.close, world);
   }
 }
 
@@ -191,7 +158,11 @@ function givenTo(of: ReadyVariant, { given, budget, signal, pacing }: AttemptWor
   return made;
 }
 
-async function answered({ row, of, prompt }: PlannedAttempt, stage: Stage, spent: Spent): Promise<unknown> {
+async function answered(
+  { row, of, prompt }: PlannedAttempt,
+  stage: Stage,
+  { spent, bounds }: { readonly spent: Spent; readonly bounds: Bounds },
+): Promise<unknown> {
   const { session, resources, options } = stage;
   if ("prompt" in of.subject) {
     const asked = prompt ?? of.subject.prompt(row.row);
@@ -200,12 +171,14 @@ async function answered({ row, of, prompt }: PlannedAttempt, stage: Stage, spent
   }
   const { messages: _first, ...later } = options;
   const signal = options.signal as AbortSignal;
-  return of.subject.task(row.row, {
+  const working = of.subject.task(row.row, {
     session,
     resources,
     signal,
-    evaluate: (prompt, more) => spent.add(of.adapter.evaluate(prompt, { ...later, ...spent.recorded(more), ...more })),
+    evaluate: (prompt, more) =>
+      spent.tracked(of.adapter.evaluate(prompt, { ...later, ...spent.recorded(more), ...more })),
   });
+  return bounded(working, bounds, () => spent.idle());
 }
 
 /** An output that is no JSON could not be kept: the attempt failed. */
@@ -219,7 +192,11 @@ function jsonOutput(output: unknown): Ended {
 
 function failed(error: unknown, planned: PlannedAttempt, { usage }: Spent): Ended {
   if (isEvaluationFailure(error)) return { failure: error, reason: errorReason(error) ?? "unknown_error" };
-  const message = `The attempt ${planned.rowId} of ${planned.variant} threw: ${messageOf(error)}`;
+  const attempt = `The attempt ${planned.rowId} of ${planned.variant}`;
+  if (error instanceof Unsettled) {
+    return { failure: unforeseen(`${attempt}: ${error.message}`, error, usage), reason: "deadline_error" };
+  }
+  const message = `${attempt} threw: ${messageOf(error)}`;
   return { failure: unforeseen(message, error, usage), reason: "unknown_error" };
 }
 
@@ -286,10 +263,10 @@ function recordOf(
   return { ...rest, status: "failed", failure: shown };
 }
 
-/** What a close throws changes nothing: the attempt is over. */
-async function closed(close: () => PromiseLike<void>): Promise<void> {
+/** What a close throws changes nothing, nor that it does not end: the attempt is over. */
+async function closed(close: () => PromiseLike<void>, { clock }: AttemptWorld): Promise<void> {
   try {
-    await close();
+    await bounded(close(), { clock, ms: closingMs });
   } catch {
     // What was answered and scored stands.
   }

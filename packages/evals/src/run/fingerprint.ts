@@ -2,6 +2,7 @@ import { contentHash } from "@proviso/core/internal";
 import { internalsOf } from "@proviso/runtime/internal";
 import type { NamedRow } from "../data/rows.ts";
 import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
+import type { ScorerLike } from "../definition.ts";
 import type { Fingerprint } from "../results.ts";
 
 /** Hashes what two results have to share to be about the same thing. */
@@ -11,15 +12,18 @@ export function fingerprintOf(
   variants: readonly ReadyVariant[],
 ): Fingerprint {
   const content = rows.toSorted((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)).map(({ id, hash }) => [id, hash]);
-  const scorers = Object.entries(definition.scorers).map(([name, given]) => {
-    const { version, range } = scorerOf(given);
-    return [name, contentHash({ version, range })] as const;
-  });
+  const scorers = Object.entries(definition.scorers).map(([name, given]) => [name, scorerHash(given)] as const);
   return {
     data: contentHash(content),
     scorers: Object.fromEntries(scorers),
     variants: Object.fromEntries(variants.map((variant) => [variant.name, variantHashOf(variant)])),
   };
+}
+
+/** Scores are compared where their scorers have the same hash. */
+export function scorerHash(given: ScorerLike<object, unknown>): string {
+  const { version, range } = scorerOf(given);
+  return contentHash({ version, range });
 }
 
 function variantHashOf({ adapter, settings, subject }: ReadyVariant): string {

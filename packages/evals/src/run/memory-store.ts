@@ -1,6 +1,7 @@
 import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
 import { ByKey } from "./by-key.ts";
 import { KeptAttempts } from "./kept-attempts.ts";
+import { ownField } from "../own-field.ts";
 
 /** What is kept in memory is kept at once: nothing has to wait for it. */
 export const atOnce: Promise<void> = Promise.resolve();
@@ -61,7 +62,7 @@ export function currentScores(
   kept: ReadonlyMap<string, string>,
   { scorers }: Fingerprint,
 ): AttemptRecord {
-  const isCurrent = (name: string): boolean => kept.has(name) && kept.get(name) === scorers[name];
+  const isCurrent = (name: string): boolean => kept.has(name) && kept.get(name) === ownField(scorers, name);
   if (Object.keys(record.scores).every(isCurrent)) return record;
   const scores = Object.entries(record.scores).filter(([name]) => isCurrent(name));
   return { ...record, scores: Object.fromEntries(scores) };

@@ -90,7 +90,7 @@ export async function askPair(
   world: AttemptWorld,
 ): Promise<{ readonly asked: AskedPair; readonly record: AttemptRecord } | NotRun> {
   const startedAt = world.clock.now();
-  const judges = new JudgesOfAttempt(world);
+  const judges = new JudgesOfAttempt(world, definition);
   const scorer = definition.pairScorers?.[planned.scorer] as PairScorer<object, unknown>;
   const pair = {
     row: planned.row.row,
@@ -102,7 +102,7 @@ export async function askPair(
     const judge = pairJudgeOf(scorer);
     const typed = pair as Parameters<typeof scorer.prefer>[0];
     outcome = preferenceIn(
-      await (judge === undefined ? scorer.prefer(typed) : judge.prefer(typed as never, judges.ask)),
+      await (judge === undefined ? judges.within(scorer.prefer(typed)) : judge.prefer(typed as never, judges.ask)),
     );
   } catch (error) {
     outcome = { unscored: messageOf(error) };

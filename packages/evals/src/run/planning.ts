@@ -1,5 +1,5 @@
 // The attempts of a run, in order, each with the hash of what its model is shown first.
-import type { Prompt, PromptOverride } from "@proviso/core";
+import type { Message, Prompt, PromptOverride } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
 import type { NamedRow } from "../data/rows.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
@@ -22,10 +22,11 @@ export async function plannedAttempts(
   const repetitions = Array.from({ length: definition.repetitions ?? 1 }, (_, at) => at + 1);
   const planned: PlannedAttempt[] = [];
   for (const row of rows) {
+    const given = givenOf(definition, row.row);
     for (const { of, hash, resolved } of sides) {
       const prompt = "prompt" in of.subject ? promptOf(of.subject.prompt, row.row) : undefined;
       if (prompt !== undefined && of.settings.overrides !== undefined) await resolve(of, prompt, resolved);
-      const subjectHash = subjectHashOf(hash, { of, row, shown: prompt, resolved });
+      const subjectHash = subjectHashOf(hash, { of, row, shown: prompt, resolved, given });
       for (const repetition of repetitions) {
         const place = planned.length;
         planned.push({ place, row, of, prompt, rowId: row.id, variant: of.name, repetition, subjectHash });
@@ -74,20 +75,41 @@ interface Subject {
   /** undefined: a task, or a prompt that cannot be bound. */
   readonly shown: Prompt | undefined;
   readonly resolved: ResolvedOverrides;
+  readonly given: readonly unknown[];
+}
+
+/**
+ * What the definition gives an attempt beside its prompt: the earlier turns, and the source text of the functions that make
+ * its session and resources. Empty where it gives nothing.
+ */
+function givenOf({ messages, session, resources }: AnyDefinition, row: object): readonly unknown[] {
+  if (messages === undefined && session === undefined && resources === undefined) return nothingGiven;
+  return [messages && turnsOf(messages, row), session && String(session), resources && String(resources)];
+}
+
+const nothingGiven: readonly unknown[] = Object.freeze([]);
+
+/** What cannot be made or hashed fails when it is evaluated. */
+function turnsOf(messages: (row: object) => readonly Message[], row: object): string {
+  try {
+    return contentHash(messages(row));
+  } catch {
+    return String(messages);
+  }
 }
 
 /** The hash of what a variant is, and of what it shows the model first for this row. */
-function subjectHashOf(variantHash: string, { of, row, shown, resolved }: Subject): string {
-  if ("task" in of.subject) return contentHash([variantHash, String(of.subject.task)]);
-  if (shown === undefined) return contentHash([variantHash, row.hash]);
+function subjectHashOf(variantHash: string, { of, row, shown, resolved, given }: Subject): string {
+  if ("task" in of.subject) return contentHash([variantHash, String(of.subject.task), ...given]);
+  if (shown === undefined) return contentHash([variantHash, row.hash, ...given]);
   const { descriptor } = shown.template;
   const override = resolved.get(descriptor);
   try {
     const { text } = shown.render(override === undefined ? {} : { overrides: override });
-    const shows = [variantHash, text, templateHash(descriptor)];
+    const shows = [variantHash, text, templateHash(descriptor), ...given];
     return contentHash(override === undefined ? shows : [...shows, override.sections, override.tools]);
   } catch {
     // A prompt that cannot be rendered fails when it is evaluated.
-    return contentHash([variantHash, row.hash]);
+    return contentHash([variantHash, row.hash, ...given]);
   }
 }

@@ -8,6 +8,7 @@ import { JudgesOfAttempt } from "../judges/asking.ts";
 import type { AttemptWorld, PlannedAttempt } from "./attempt.ts";
 import { scoresOf } from "./scoring.ts";
 import { redactionOf } from "./secrets.ts";
+import { ownField } from "../own-field.ts";
 
 /** The scorers that apply to the row and whose score is not kept; of an attempt that is tried again, the failed ones too. */
 export function scorersToRun(
@@ -18,7 +19,7 @@ export function scorersToRun(
 ): readonly string[] {
   const missing: string[] = [];
   for (const name of Object.keys(definition.scorers)) {
-    const score = scores[name];
+    const score = ownField(scores, name);
     const isKept = score !== undefined && !(again && "unscored" in score);
     if (!isKept && appliesTo(definition.scorers[name] as ScorerLike<object, unknown>, row)) missing.push(name);
   }
@@ -59,8 +60,10 @@ export async function rescored(
   const attempt = new KeptAttempt(planned, kept);
   // A failure counts as the worst value, and no scorer is asked.
   const of = failure === undefined ? attempt : ({ row: planned.row.row, failure } as unknown as FailedAttempt);
-  const judges = new JudgesOfAttempt(world);
-  const made = redactionOf(definition)(await scoresOf(definition, of, { ask: judges.ask, wanted: scorers }));
+  const judges = new JudgesOfAttempt(world, definition);
+  const made = redactionOf(definition)(
+    await scoresOf(definition, of, { ask: judges.ask, within: judges.within, wanted: scorers }),
+  );
   if (judges.cut !== undefined) return { notRun: judges.cut, usage: judges.usage };
   // What was spent before a scorer read too much is spent.
   if (attempt.isShort) return { isShort: true, usage: judges.usage };

@@ -37,7 +37,7 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   checkRunOptions(options);
   const definition = repeated(definitionOf(of), options);
   const variants = variantsToRun(variantsOf(definition), options);
-  const baseline = savedBaseline(definition.name, options.compareWith);
+  const baseline = savedBaseline(definition, options.compareWith);
   requireBaseline(definition, variants, baseline !== undefined);
   await requirePrices(definition, variants, trackerOf(options.budget)?.budget.maxCostUsd);
   const rows = ordered(rowsToRun(await namedRows(definition.data, definition), options), options.seed ?? 1);
@@ -141,7 +141,7 @@ class EvalRun {
     const queue = items.values();
     const worker = async (): Promise<void> => {
       const side: Side = { keeping: undefined };
-      for (const each of queue) if (this.#isOver(options.signal) || !(await work(each, side))) break;
+      for (const each of queue) if (this.#isOver() || !(await work(each, side))) break;
       await side.keeping;
     };
     const count = Math.min(options.concurrency ?? 16, items.length);
@@ -155,7 +155,7 @@ class EvalRun {
     const door = this.#lanes.door(missing.planned.of.adapter);
     const waiting = door?.enter(making.world.signal);
     if (waiting !== undefined) await waiting;
-    const goesOn = !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, making, side));
+    const goesOn = !this.#isOver() && (await this.#make(missing.planned, making, side));
     door?.left();
     return goesOn;
   }
@@ -197,6 +197,7 @@ class EvalRun {
     if ("isShort" in scored) return false;
     if ("notRun" in scored) {
       if (scored.notRun === "budget") this.#end("budget", "The budget is spent.");
+      else this.#isOver();
       return true;
     }
     await store.finish(scored.record);
@@ -234,7 +235,7 @@ class EvalRun {
     if (side.keeping === undefined) return worstCase;
     await side.keeping;
     side.keeping = undefined;
-    if (!this.#isOver(this.#parts.options.signal)) return worstCase;
+    if (!this.#isOver()) return worstCase;
     this.#expected.end(worstCase);
     return undefined;
   }
@@ -249,7 +250,8 @@ class EvalRun {
   #cutShort(made: NotRun): boolean {
     this.#tally.spent.add(made.usage);
     if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
-    if (made.notRun === "refused") this.#end("systemic", made.message ?? "");
+    else if (made.notRun === "refused") this.#end("systemic", made.message ?? "");
+    else this.#isOver();
     return true;
   }
 
@@ -260,8 +262,8 @@ class EvalRun {
     this.#stop.abort();
   }
 
-  #isOver(signal: AbortSignal | undefined): boolean {
-    if (signal?.aborted === true) this.#end("aborted", "The run was aborted.");
+  #isOver(): boolean {
+    if (this.#parts.options.signal?.aborted === true) this.#end("aborted", "The run was aborted.");
     return this.#ended !== undefined;
   }
 

@@ -13,14 +13,14 @@ type Scores = AttemptRecord["scores"];
 export async function scoresOf(
   definition: AnyDefinition,
   attempt: Attempt | FailedAttempt,
-  { ask, wanted }: { readonly ask: Ask; readonly wanted?: readonly string[] },
+  { ask, within, wanted }: Scoring & { readonly wanted?: readonly string[] },
 ): Promise<Scores> {
   const scores: Record<string, Scores[string]> = {};
   for (const name of wanted ?? Object.keys(definition.scorers)) {
     const scorer = scorerOf(definition.scorers[name] as ScorerLike<object, unknown>);
     try {
       if (scorer.appliesTo?.(attempt.row as object) === false) continue;
-      const given = scored(scorer, attempt, ask);
+      const given = scored(scorer, attempt, { ask, within });
       // Most scorers are functions that wait for nothing.
       scores[name] = scoreIn(scorer.range, isThenable(given) ? await given : given);
     } catch (error) {
@@ -30,14 +30,21 @@ export async function scoresOf(
   return scores;
 }
 
-function scored(scorer: ReadyScorer, attempt: Attempt | FailedAttempt, ask: Ask): unknown {
+/** How judges are asked, and other scorers are waited for. */
+interface Scoring {
+  readonly ask: Ask;
+  within<T>(scoring: PromiseLike<T>): Promise<T>;
+}
+
+function scored(scorer: ReadyScorer, attempt: Attempt | FailedAttempt, { ask, within }: Scoring): unknown {
+  const settled = (given: unknown): unknown => (isThenable(given) ? within(given) : given);
   if ("failure" in attempt) {
     const failed = attempt as FailedAttempt<object>;
-    return scorer.scoreFailure === undefined ? scorer.range[0] : scorer.scoreFailure(failed);
+    return scorer.scoreFailure === undefined ? scorer.range[0] : settled(scorer.scoreFailure(failed));
   }
   const judge = judgePartsOf(scorer);
   return judge === undefined
-    ? scorer.score(attempt as Attempt<object>)
+    ? settled(scorer.score(attempt as Attempt<object>))
     : judge.score(attempt as Attempt<never, never>, ask);
 }
 

@@ -19,6 +19,7 @@ import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
 import { attempted, type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
+import { ownField } from "../own-field.ts";
 
 /** An attempt that another process makes. */
 export interface AttemptJob {
@@ -176,10 +177,10 @@ function faultOf(known: Served, job: AttemptJob, planned: PlannedAttempt | undef
       : `A worker has another ${what} of the eval "${job.eval}" than the run: ${a} and ${b}. Start it with the same definition.`;
   const names = new Set([...Object.keys(here.scorers), ...Object.keys(there.scorers)]);
   for (const name of names) {
-    const fault = differ(`scorer "${name}"`, here.scorers[name], there.scorers[name]);
+    const fault = differ(`scorer "${name}"`, ownField(here.scorers, name), ownField(there.scorers, name));
     if (fault !== undefined) return fault;
   }
-  return differ(`variant "${variant}"`, here.variants[variant], there.variants[variant]);
+  return differ(`variant "${variant}"`, ownField(here.variants, variant), ownField(there.variants, variant));
 }
 
 function trackerOf(budget: Budget): BudgetTracker | undefined {

@@ -24,6 +24,23 @@ test("STA-6 with groups it counts groups, times the rows of one", () => {
   expect(rowsNeeded(alike, 0.1)).toBe(4 * rowsNeeded(alternating, 0.1));
 });
 
+test("STA-6 differences that are all alike do not say how far others are apart", () => {
+  for (const alike of [
+    [1, 1],
+    [0.1, 0.1, 0.1],
+    [0, 0],
+  ]) {
+    expect(() =>
+      rowsNeeded(
+        alike.map((value) => ({ value })),
+        0.05,
+      ),
+    ).toThrow("more rows are needed");
+  }
+  const grouped = [1, 1, 0.5, 0.5].map((value, place) => ({ value, cluster: `${place % 2}` }));
+  expect(() => rowsNeeded(grouped, 0.05)).toThrow("more rows are needed");
+});
+
 test("STA-6 a size of 0 and a power outside 0 to 1 are refused", () => {
   expect(() => rowsNeeded(alternating, 0)).toThrow(DefinitionError);
   expect(() => rowsNeeded(alternating, Number.NaN)).toThrow(DefinitionError);

@@ -23,6 +23,8 @@ export interface Surroundings {
   readonly watch?: ((event: StreamEvent) => void) | undefined;
   /** The id that was made before it began; left out: it makes one when it begins. */
   readonly evaluationId?: string | undefined;
+  /** The record of the evaluation, which is being opened; left out: it opens one itself, where it is recorded. */
+  readonly opening?: Promise<Tape<Run>> | undefined;
   /** Makes what calls the observers; left out: there are none. */
   readonly observe?: ((run: Run) => Observing) | undefined;
   /** The record of the run that it is, or is part of; undefined: nothing is recorded. */

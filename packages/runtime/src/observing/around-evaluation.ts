@@ -6,7 +6,7 @@ import { redactionOf } from "../secrets/structure.ts";
 import type { Observers } from "./observers.ts";
 import { runAround, type Observed } from "./passing.ts";
 
-/** Runs an evaluation inside the surroundings of the observers; its id is made before it begins. */
+/** Runs an evaluation inside the surroundings of the observers; its id is made, or read in its record, before it begins. */
 export function aroundEvaluation<T>(
   observers: Observers,
   { world, provider }: Setup,
@@ -14,7 +14,7 @@ export function aroundEvaluation<T>(
   around: Surroundings,
   evaluate: (around: Surroundings) => Promise<T>,
 ): Promise<T> {
-  const evaluationId = idFrom(world);
+  const evaluationId = around.evaluationId ?? idFrom(world);
   if (evaluationId === undefined) return evaluate(around);
   const redaction = redactionOf(world.secrets);
   const promptName = nameOf(prompt);

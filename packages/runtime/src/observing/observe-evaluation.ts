@@ -1,19 +1,35 @@
 // What an evaluation with observers needs: loaded with the first one.
-import type { Prompt } from "@proviso/core";
+import type { EvaluateOptions, Prompt } from "@proviso/core";
 import type { Surroundings } from "../nested/inherit.ts";
-import type { Setup } from "../run.ts";
+import { openerIn, withRun } from "../recording/run-value.ts";
+import type { DrivenSetup } from "../run.ts";
 import { aroundEvaluation } from "./around-evaluation.ts";
 import type { Observers } from "./observers.ts";
 import { RunObserving } from "./run-observing.ts";
 
+type Given = readonly [setup: DrivenSetup, prompt: Prompt, options: EvaluateOptions, around: Surroundings];
+
 /** Runs an evaluation whose steps, events and changes the observers see. */
-export function observeEvaluation<T>(
+export async function observeEvaluation<T>(
   observers: Observers,
-  setup: Setup,
-  prompt: Prompt,
-  around: Surroundings,
-  evaluate: (around: Surroundings) => Promise<T>,
+  [setup, prompt, given, around]: Given,
+  evaluate: (options: EvaluateOptions, around: Surroundings) => Promise<T>,
 ): Promise<T> {
   const observed: Surroundings = { ...around, observe: (run) => new RunObserving(run, observers) };
-  return observers.surrounds ? aroundEvaluation(observers, setup, prompt, observed, evaluate) : evaluate(observed);
+  if (!observers.surrounds) return evaluate(given, observed);
+  const { nesting, tape } = around;
+  const isOwn = nesting === undefined && tape === undefined;
+  const options = isOwn ? withRun(given, setup.journal) : given;
+  const opening = isOwn ? openerIn(options)?.(setup, prompt, options) : undefined;
+  const opened = opening === undefined ? observed : { ...observed, opening, evaluationId: await idIn(opening) };
+  return aroundEvaluation(observers, setup, prompt, opened, (inside) => evaluate(options, inside));
+}
+
+/** The record says which evaluation goes on. undefined: it cannot be opened, which fails inside the step. */
+async function idIn(opening: NonNullable<Surroundings["opening"]>): Promise<string | undefined> {
+  try {
+    return (await opening).evaluationId;
+  } catch {
+    return undefined;
+  }
 }

@@ -147,6 +147,7 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
     } else if (delivery.isEmitted) {
       core.notify(each);
       by.watch?.({ type: "app", event: each });
+      by.observing?.app(each);
     }
   }
 }
@@ -155,7 +156,7 @@ function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], deliver
 const noReceivers = { watch: undefined, observing: undefined };
 
 function emitAgain(event: FrameworkEvent, { run, isEmitted, dispatches }: Delivery, fate?: Fate): void {
-  const { core, watch } = run;
+  const { core, watch, observing } = run;
   dispatches?.reduceBefore(event.seq);
   core.renumber(event.seq);
   core.passOver();
@@ -165,6 +166,7 @@ function emitAgain(event: FrameworkEvent, { run, isEmitted, dispatches }: Delive
   if (!isEmitted) return;
   core.notify(whole);
   if (whole.parent === undefined) watch?.(whole as never);
+  if (observing?.takesEvents === true) observing.event(whole);
 }
 
 /** An entry that stands apart from the calls: an event of the application, or of an evaluation that outlived its call. */

@@ -40,7 +40,7 @@ async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
 }
 
 async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<RecordedTape> {
-  const [{ world }, prompt, options, evaluationId] = given;
+  const [{ world }, prompt, options] = given;
   const { id } = source;
   const details = {
     promptName: nameOf(prompt),
@@ -53,7 +53,7 @@ async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<
     new RunError(message, { ...details, reason, runId: id, cause });
   try {
     const opened = await source.open();
-    return new RecordedTape(source, opened, world, { options, evaluationId });
+    return new RecordedTape(source, opened, world, options);
   } catch (cause) {
     const reason = cause instanceof JournalError ? cause.reason : "failed";
     // A run that is in use stays with the evaluation that has it.

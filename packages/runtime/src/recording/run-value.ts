@@ -28,13 +28,7 @@ export interface RecordedBeginning {
 }
 
 /** Opens the record of a run. @throws {EvaluationFailure} */
-export type OpenTape = (
-  setup: Setup,
-  prompt: Prompt,
-  options: EvaluateOptions,
-  /** The id that was made for the evaluation; undefined: none was. */
-  evaluationId: string | undefined,
-) => Promise<Tape<Run>>;
+export type OpenTape = (setup: Setup, prompt: Prompt, options: EvaluateOptions) => Promise<Tape<Run>>;
 
 /** The value of the option `run`, which brings its code along. */
 class RecordedRun {

@@ -2,7 +2,7 @@
 // 2. The time of a run moves with its entries: it is read from the clock when one is made, and from the entry when one is
 //    taken.
 // 3. After a fault nothing is emitted and nothing is appended any more.
-import { JournalError, type Blobs, type EvaluateOptions, type PromptOverride } from "@proviso/core";
+import { JournalError, type Blobs, type PromptOverride } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
@@ -17,13 +17,6 @@ import { emitEntry, type Delivery } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";
 import { stepsIn } from "./steps.ts";
 import type { Together } from "./together.ts";
-
-/** What an evaluation brings to its record. */
-export interface TapeOptions {
-  readonly options: EvaluateOptions;
-  /** The id that was made for it; undefined: none was. */
-  readonly evaluationId: string | undefined;
-}
 
 /** The entries of one run, while it is evaluated: those that stand, and those that are appended. */
 export class TapeEntries {
@@ -65,7 +58,7 @@ export class TapeEntries {
   readonly #keeps: boolean;
   #next: number;
 
-  constructor(source: RunSource, opened: OpenedSource, world: World, evaluationId: string | undefined) {
+  constructor(source: RunSource, opened: OpenedSource, world: World) {
     const begun = opened.entries[0];
     this.runId = source.id;
     this.attempt = opened.attempt;
@@ -81,7 +74,7 @@ export class TapeEntries {
     this.isLive = opened.entries.length === 0;
     this.now = begun?.at ?? world.clock.now();
     this.#next = opened.next;
-    this.evaluationId = flat(begun?.evaluationId ?? evaluationId ?? world.newId());
+    this.evaluationId = flat(begun?.evaluationId ?? world.newId());
     this.prefix = new Prefix(opened.entries, {
       pass: (entry) => this.#pass(entry),
       timed: (at) => (this.now = at),

@@ -21,7 +21,7 @@ import { recordedSession, type RecordedSession } from "./session.ts";
 import { goesOn } from "./standing.ts";
 import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
-import { flat, type TapeOptions } from "./tape-entries.ts";
+import { flat } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
 /** An evaluation whose run was cancelled before its end was kept has no answer: the record has none. */
@@ -36,8 +36,8 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   #session: RecordedSession | undefined;
   #stopListening: (() => void) | undefined;
 
-  constructor(source: RunSource, opened: OpenedSource, world: World, { options, evaluationId }: TapeOptions) {
-    super(source, opened, world, evaluationId);
+  constructor(source: RunSource, opened: OpenedSource, world: World, options: EvaluateOptions) {
+    super(source, opened, world);
     this.#options = options;
   }
 

@@ -114,11 +114,16 @@ function sendObserved(
 ): Promise<Outcome> | Failure {
   if (isFailure(granted)) return granted;
   const { observing } = run;
-  if (observing?.surrounds === true) {
+  if (observing?.surrounds === true && !isKept(run)) {
     const sending = (): Promise<Outcome> | Outcome => sendOrSettle(run, attempt, work, deltas, granted);
     return observing.aroundRequest(attempt, work.messages, sending);
   }
   return sendOrSettle(run, attempt, work, deltas, granted);
+}
+
+/** Whether the record has the answer, so that nothing is sent. */
+function isKept({ tape, isInside }: Run): boolean {
+  return tape !== undefined && !isInside && tape.isKept();
 }
 
 /** Sends, and gives back what was granted where that throws. */

@@ -48,7 +48,9 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   const closing = new AbortController();
   const views = new RunViews(runs);
   const parts: Parts = { runs, evals, views, clock, token, signal: closing.signal, port: () => bound };
-  const server = createServer((request, response) => void handle(request, response, parts));
+  const server = createServer((request, response) => {
+    handle(request, response, parts).catch((error: unknown) => failed(response, error));
+  });
   server.on("clientError", (_error, socket) => socket.destroy());
   for (const event of ["upgrade", "connect"] as const) server.on(event, (_request, socket) => socket.destroy());
   const bound = await listening(server, port);
@@ -108,26 +110,29 @@ async function listening(server: Server, port: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** Targets of requests are read as paths of it. */
+const origin = "http://127.0.0.1";
+
+/** Answers a request. Rejects where that fails: nothing may be left unhandled. */
 async function handle(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
   // What a page that has left still would get is dropped.
   response.on("error", () => {});
   const refused = refusal(request, parts.port());
   if (refused !== undefined) return answer(response, refused);
-  const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
+  const target = URL.parse(request.url ?? "/", origin);
+  // A backslash is read as a slash, so what begins with "/\" may have a host of its own too, or be no address.
+  if (target?.origin !== origin) return answer(response, 400);
+  const { pathname, searchParams } = target;
   const isApi = pathname.startsWith("/api/");
   if (isApi && !hasToken(request.headers.authorization, parts.token)) return answer(response, 401);
-  try {
-    if (!isApi) {
-      const asset = pageAsset(pathname);
-      return asset === undefined ? answer(response, 404) : answer(response, 200, asset.body, asset.type);
-    }
-    const path = pathname.slice("/api/".length).split("/").map(decodeURIComponent);
-    if (path[0] === "follow") return await follow(response, searchParams, parts);
-    const value = await answerApi(parts, path, searchParams);
-    return value === undefined ? answer(response, 404) : answerJson(response, value);
-  } catch (error) {
-    failed(response, error);
+  if (!isApi) {
+    const asset = pageAsset(pathname);
+    return asset === undefined ? answer(response, 404) : answer(response, 200, asset.body, asset.type);
   }
+  const path = pathname.slice("/api/".length).split("/").map(decodeURIComponent);
+  if (path[0] === "follow") return follow(response, searchParams, parts);
+  const value = await answerApi(parts, path, searchParams);
+  return value === undefined ? answer(response, 404) : answerJson(response, value);
 }
 
 async function follow(response: ServerResponse, query: URLSearchParams, parts: Parts): Promise<void> {

@@ -1,0 +1,74 @@
+// Runs that go on, forks and replays: each attempt has spans for what it did itself.
+import { definePrompt, defineTool } from "@proviso/core";
+import { memoryJournal } from "@proviso/journal";
+import { modelAdapter } from "@proviso/runtime";
+import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { openTelemetry } from "@proviso/otel";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { memorySdk } from "./support.ts";
+import { outline, treeOf } from "./tree.ts";
+
+const double = defineTool({
+  name: "double",
+  description: "Doubles.",
+  input: z.object({ n: z.number() }),
+  execute: ({ n }) => n * 2,
+});
+const prompt = definePrompt({ key: "p", sections: [{ key: "x", text: "Do.", tools: [double] }] }).bind();
+const call = (n: number): ScriptedStep => ({
+  toolCalls: [{ name: "double", arguments: { n } }],
+  usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 },
+});
+const done: ScriptedStep = { text: "Done.", usage: { inputTokens: 20, outputTokens: 1, totalTokens: 21 } };
+const cut: ScriptedStep = { failure: "throttle", kind: "network", message: "The line was cut." };
+
+function traced(steps: readonly ScriptedStep[]) {
+  const sdk = memorySdk();
+  const observers = [openTelemetry(sdk.providers)];
+  const adapter = modelAdapter(scriptedModel(steps), { observers, throttle: { maxAttempts: 1 } });
+  const inputTokens = (): number =>
+    sdk.spans().reduce((sum, { attributes }) => sum + Number(attributes["gen_ai.usage.input_tokens"] ?? 0), 0);
+  return { ...sdk, adapter, inputTokens };
+}
+
+async function begun() {
+  const journal = memoryJournal();
+  const first = traced([call(1), cut]);
+  await expect(first.adapter.evaluate(prompt, { run: journal.run("r") })).rejects.toThrow("The line was cut.");
+  return { journal, first };
+}
+
+test("OTEL-1 and OTEL-3 a run that goes on has spans for what it asks and runs, and their tokens are those it spent", async () => {
+  const { journal, first } = await begun();
+  expect(first.inputTokens()).toBe(10);
+  const { adapter, spans, inputTokens } = traced([call(2), done]);
+  const { usage } = await adapter.evaluate(prompt, { run: journal.run("r") });
+  expect(outline(treeOf(spans()))).toEqual([
+    "invoke_agent app/p",
+    "  chat scripted-model",
+    "  chat scripted-model",
+    "  execute_tool double",
+  ]);
+  expect(usage.inputTokens).toBe(40);
+  expect(inputTokens()).toBe(30);
+  const sessions = new Set([...first.spans(), ...spans()].map(({ attributes }) => attributes["session.id"]));
+  expect([...sessions]).toEqual([expect.any(String)]);
+});
+
+test("OTEL-1 and OTEL-2 a fork has spans for what it asks, with its session", async () => {
+  const { journal } = await begun();
+  const { adapter, spans, inputTokens } = traced([done]);
+  await adapter.evaluate(prompt, { run: journal.fork("r", { at: 2, id: "f" }) });
+  expect(outline(treeOf(spans()))).toEqual(["invoke_agent app/p", "  chat scripted-model"]);
+  expect(inputTokens()).toBe(20);
+  for (const { attributes } of spans()) expect(attributes["session.id"]).toEqual(expect.any(String));
+});
+
+test("OTEL-3 a replay spends nothing, so it has no span of a request or of a call", async () => {
+  const { journal } = await begun();
+  await traced([call(2), done]).adapter.evaluate(prompt, { run: journal.run("r") });
+  const { adapter, spans } = traced([]);
+  await adapter.evaluate(prompt, { run: journal.replay("r") });
+  expect(outline(treeOf(spans()))).toEqual(["invoke_agent app/p"]);
+});
