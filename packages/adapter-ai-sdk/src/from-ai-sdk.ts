@@ -1,7 +1,7 @@
 import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
 import type { GeneratedFile, ModelFailure, ModelRequest, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
 import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
-import { parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
+import { errorObjectFailure, listAt, parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { makesPictures, pictureIn, providerCallsIn } from "./provider-tools.ts";
@@ -167,7 +167,9 @@ function whyBroken(answer: Answer): ModelFailure | undefined {
     const message = "The provider could not read the call that its model made.";
     return { failure: "provider", reason: "invalid_response", message };
   }
-  return { failure: "provider", reason: "unknown", message: "The provider failed while it answered." };
+  const { body } = answer.response ?? {};
+  const [choice] = isRecord(body) ? listAt(body, "choices") : [];
+  return errorObjectFailure(choice?.["error"]);
 }
 
 /** Gemini's reasons for a call that its model wrote wrongly. Source: Gemini API reference, "FinishReason". */

@@ -1,5 +1,5 @@
 import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
-import { throttleCodes } from "./error-object.ts";
+import { throttleCodes } from "./error-codes.ts";
 import { rateLimitFrom } from "./reported.ts";
 import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent, isCutShort } from "./error-text.ts";
 
