@@ -57,16 +57,9 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       // No choice at all, to the end: an answer without a message.
       if (finishReason === undefined && usage === undefined) return "cut";
       if (finishReason === undefined && texts.content !== "") return "cut";
-      const message = { role: "assistant", content: texts.content || null, refusal: texts.refusal || null };
-      const toolCalls = calls.map(asSent);
       const choice = {
         index: 0,
-        message: {
-          ...message,
-          ...(texts.thoughts === "" ? {} : { reasoning_content: texts.thoughts }),
-          ...(annotations.length === 0 ? {} : { annotations }),
-          ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
-        },
+        message: asMessage(texts, annotations, calls),
         ...(logprobs.length === 0 ? {} : { logprobs: { content: logprobs } }),
         finish_reason: finishReason,
         ...(isRecord(broken) ? { error: broken } : {}),
@@ -77,9 +70,25 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   };
 }
 
-/** A call as it stands in an answer that came as JSON. */
-function asSent({ id, name, arguments: given }: PartialCall): Json {
-  return { id, type: "function", function: { name, arguments: given } };
+/** The message as it stands in an answer that came as JSON. */
+function asMessage(
+  { content, refusal, thoughts }: Readonly<Record<"content" | "refusal" | "thoughts", string>>,
+  annotations: readonly Json[],
+  calls: readonly PartialCall[],
+): Json {
+  const toolCalls = calls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: "function",
+    function: { name, arguments: given },
+  }));
+  return {
+    role: "assistant",
+    content: content || null,
+    refusal: refusal || null,
+    ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
+    ...(annotations.length === 0 ? {} : { annotations }),
+    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+  };
 }
 
 /**
