@@ -21,6 +21,7 @@ import {
 import { madePart, toolContent, userParts } from "./files.ts";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { providerTool } from "./provider-tools.ts";
+import { withinBound } from "./thinking.ts";
 import { markOptions, providerOptionsOf, settingsIn, withSetFields, type ByProvider } from "./settings.ts";
 import { defined, type AssistantPart, type KeptParts, type MadeFile } from "./parts.ts";
 
@@ -43,7 +44,10 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
   const { tools, toolChoice, output } = request;
   const own = settingsIn(request);
   const given = providerOptionsOf(model, settings.providerOptions as ByProvider | undefined, request);
-  const options = hasExtraBody(settings) ? withSetFields("litellm", given, request) : given;
+  const effort = own.reasoning?.effort;
+  const bound = smaller(own.maxOutputTokens ?? settings.maxOutputTokens, request.maxOutputTokens);
+  const { maxOutputTokens, options: bounded } = withinBound(model, { bound, effort, options: given });
+  const options = hasExtraBody(settings) ? withSetFields("litellm", bounded, request) : bounded;
   const wire = output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema));
   return defined({
     prompt: promptOf(call, request),
@@ -53,10 +57,10 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
       wire && { type: "json" as const, name: wireName(output.name), schema: wire.schema as object },
     temperature: own.temperature ?? settings.temperature,
     topP: own.topP ?? settings.topP,
-    maxOutputTokens: smaller(own.maxOutputTokens ?? settings.maxOutputTokens, request.maxOutputTokens),
+    maxOutputTokens,
     stopSequences: (own.stop ?? settings.stop) as string[] | undefined,
     seed: own.seed ?? settings.seed,
-    reasoning: own.reasoning?.effort,
+    reasoning: effort,
     presencePenalty: settings.presencePenalty,
     frequencyPenalty: settings.frequencyPenalty,
     providerOptions: wire?.strict === false ? notStrict(model, options) : options,
