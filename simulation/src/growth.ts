@@ -2,6 +2,7 @@
  * How the work grows that a model's text causes: `node growth.ts [name...]` reads each text at lengths n, 2n and 4n, three
  * times, and prints a line of JSON for each: the name and the least time of the processor at each length, in ms.
  */
+import { openai } from "@proviso/adapter-openai";
 import { commandLine } from "@proviso/adapter-process";
 import { definePrompt, defineTool, Filesystem, provide, type Schema, type Tool } from "@proviso/core";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
@@ -72,6 +73,17 @@ const running = (script: string) => {
   return () => modelAdapter(model()).evaluate(promptOf(sql), { resources });
 };
 
+/** An answer of the Responses API with so many pictures; none holds bytes, or to store them would take the time. */
+const reading = (n: number) => {
+  const picture = { type: "image_generation_call", id: "i", result: "aa" };
+  const message = { type: "message", content: [{ type: "output_text", text: "ok" }] };
+  const output = [...Array.from({ length: n }, () => picture), message];
+  const body = JSON.stringify({ id: "r", object: "response", status: "completed", output });
+  const fetch = async (): Promise<Response> => new Response(body, { headers: { "content-type": "application/json" } });
+  const adapter = openai({ model: "m", apiKey: "sk-growth", fetch });
+  return () => adapter.evaluate("Draw.").catch(() => {});
+};
+
 const items = (n: number): object => ({ items: Array.from({ length: n }, () => ({ b: 1 })) });
 const keys = (n: number): object => Object.fromEntries(Array.from({ length: n }, (_, index) => [`k${index}`, 1]));
 /** Ordinary search compares all of the one with each place of the other. */
@@ -131,6 +143,7 @@ const readers: readonly Reader[] = [
       return answering(text, numbers.bind({}) as never, 1);
     },
   },
+  { name: "pictures of an answer", n: 4_000, prepare: (n) => reading(n) },
   { name: "a trigger's semicolons", n: 20_000, prepare: (n) => running(`EXPLAIN CREATE TRIGGER x ${";".repeat(n)}`) },
   { name: "quotes of a script", n: 100_000, prepare: (n) => running(`SELECT '${"''".repeat(n / 2)}'`) },
   {

@@ -56,11 +56,15 @@ function withoutParts({ content, finishReason, usage, providerMetadata }: Answer
   return { content, finishReason, usage, providerMetadata };
 }
 
-/** Texts of one item are one text, several items are lines apart. */
-export function textOf(content: readonly LanguageModelV4Content[]): string {
+/** Texts of one item are one text, several items are lines apart. `beside` gets each other part, with its place in the text. */
+export function textOf(
+  content: readonly LanguageModelV4Content[],
+  beside: (part: LanguageModelV4Content, at: number) => void = () => {},
+): string {
   let text = "";
   let last: string | undefined;
   for (const part of content) {
+    if (part.type !== "text") beside(part, text.length);
     if (part.type !== "text" || part.text === "") continue;
     const item = itemOf(part);
     text += separator(last, item) + part.text;
@@ -74,9 +78,10 @@ function filesIn(
   content: readonly LanguageModelV4Content[],
   tools: ModelRequest["providerTools"],
 ): Pick<ModelResponse, "generated"> {
-  const generated = content.flatMap((part, index): readonly GeneratedFile[] => {
+  const generated: GeneratedFile[] = [];
+  textOf(content, (part, at) => {
     const file = fileIn(part, tools);
-    return file === undefined ? [] : [{ at: textOf(content.slice(0, index)).length, ...file }];
+    if (file !== undefined) generated.push({ at, ...file });
   });
   return generated.length === 0 ? {} : { generated };
 }

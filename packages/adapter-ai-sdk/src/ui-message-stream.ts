@@ -72,14 +72,20 @@ export function toUIMessageStream<Output>(
     {
       start: (controller) => controller.enqueue(message.begin()),
       async pull(controller) {
-        // A pull that enqueues nothing is not asked again.
-        for (let sent = 0; sent === 0;) {
-          const next = await events.next().catch(() => undefined);
-          const isOver = next === undefined || next.done === true;
-          const chunks = isOver ? message.end(await failureOf(stream.response)) : message.chunksOf(next.value);
-          for (const chunk of chunks) controller.enqueue(chunk);
-          if (isOver) return controller.close();
-          sent = chunks.length;
+        try {
+          // A pull that enqueues nothing is not asked again.
+          for (let sent = 0; sent === 0;) {
+            const next = await events.next().catch(() => undefined);
+            const isOver = next === undefined || next.done === true;
+            const chunks = isOver ? message.end(await failureOf(stream.response)) : message.chunksOf(next.value);
+            for (const chunk of chunks) controller.enqueue(chunk);
+            if (isOver) return controller.close();
+            sent = chunks.length;
+          }
+        } catch (error) {
+          // `fileUrl` or `onError` threw: the evaluation has no reader any more.
+          controller.error(error);
+          await events.return?.();
         }
       },
       async cancel() {
@@ -108,8 +114,8 @@ class PageMessage {
   readonly #showsText: boolean;
   readonly #fileUrl: (file: FileRef) => string | undefined;
   readonly #parts = { text: 0, reasoning: 0 };
-  /** The parts that are valid. */
-  readonly #valid = new Set<string>();
+  /** The parts that are valid, with the turn that each was begun in. */
+  readonly #valid = new Map<string, number>();
   #sources = 0;
   /** The part of the text, or of the thoughts, that is open. */
   #open: { readonly kind: "text" | "reasoning"; readonly id: string } | undefined;
@@ -163,19 +169,19 @@ class PageMessage {
     const id = `${kind}-${++this.#parts[kind]}`;
     const before = this.#close();
     this.#open = { kind, id };
-    this.#valid.add(id);
+    this.#valid.set(id, this.#turn);
     return [...before, { type: `${kind}-start`, id }, { type: `${kind}-delta`, id, delta }];
   }
 
+  /** Takes back what the request of this turn has shown: it is made again. */
   #reset(): readonly UIMessageStreamChunk[] {
-    const id = this.#open?.id;
-    return id === undefined ? [] : [...this.#close(), this.#taken(id)];
+    const ofTurn = [...this.#valid].filter(([, turn]) => turn === this.#turn);
+    return [...this.#close(), ...ofTurn.map(([id]) => this.#taken(id))];
   }
 
   /** Takes back all that was shown: the evaluation begins again. */
   #restart(): readonly UIMessageStreamChunk[] {
-    const closed = this.#close();
-    return [...closed, ...[...this.#valid].map((id) => this.#taken(id))];
+    return [...this.#close(), ...[...this.#valid.keys()].map((id) => this.#taken(id))];
   }
 
   #taken(id: string): UIMessageStreamChunk {

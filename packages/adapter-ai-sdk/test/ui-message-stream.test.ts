@@ -1,8 +1,17 @@
 import { toUIMessageStream, type UIMessageStreamChunk, type UIMessageStreamOptions } from "@proviso/adapter-ai-sdk";
-import { definePrompt, defineTool, type EvaluateOptions, type Prompt, type ProviderAdapter } from "@proviso/core";
-import { createSession, modelAdapter } from "@proviso/runtime";
+import {
+  Blobs,
+  definePrompt,
+  defineTool,
+  provide,
+  type EvaluateOptions,
+  type ModelProvider,
+  type Prompt,
+  type ProviderAdapter,
+} from "@proviso/core";
+import { createSession, memoryBlobs, modelAdapter } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
-import { fakeEnvironment, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { fakeEnvironment, scriptedModel, testImage, type ScriptedStep } from "@proviso/runtime/testing";
 import { createUIMessageStreamResponse, DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -245,4 +254,64 @@ test("AIS-25 a reader that leaves aborts the evaluation", async () => {
 test("AIS-25 what is no stream, and an unknown option, are refused", () => {
   expect(() => toUIMessageStream({} as never)).toThrow("toUIMessageStream needs what adapter.stream returns");
   expect(() => toUIMessageStream(scripted([]).stream(sum), { tool: true } as never)).toThrow("tools");
+});
+
+test("AIS-25 what is shown of a request that is made again is taken back, each part of it", async () => {
+  let asked = 0;
+  const provider: ModelProvider = {
+    name: "m",
+    model: "m",
+    capabilities: { tools: true, nativeOutput: true },
+    async generate({ onDelta }) {
+      if (asked++ > 0) {
+        onDelta?.({ kind: "text", text: "The answer." });
+        return { message: { role: "assistant", text: "The answer.", toolCalls: [] }, finishReason: "stop" };
+      }
+      onDelta?.({ kind: "text", text: "First. " });
+      onDelta?.({ kind: "reasoning", text: "Hm." });
+      onDelta?.({ kind: "text", text: "Second." });
+      return { failure: "throttle", kind: "server_error", message: "busy" };
+    },
+  };
+  const environment = fakeEnvironment();
+  const stream = modelAdapter(provider, environment).stream("Hi");
+  const valid = new Map<string, string>();
+  const reading = (async () => {
+    for await (const chunk of toUIMessageStream(stream)) {
+      if (chunk.type === "text-delta" || chunk.type === "reasoning-delta")
+        valid.set(chunk.id, (valid.get(chunk.id) ?? "") + chunk.delta);
+      if (chunk.type === "data-reset") valid.delete((chunk.data as { readonly id: string }).id);
+    }
+  })();
+  for (let left = 10; left > 0; left--) await environment.clock.advance(10_000);
+  await reading;
+  expect([...valid.values()]).toEqual(["The answer."]);
+});
+
+test.each(["fileUrl", "onError"] as const)("AIS-25 the evaluation is aborted when %s throws", async (name) => {
+  const thrown = new Error(`${name} failed`);
+  const steps: ScriptedStep[] = [
+    {
+      text: "a",
+      files: [{ at: 0, mediaType: "image/png", data: await testImage().bytes() }],
+      toolCalls: [{ name: "add", arguments: { a: 1, b: 2 } }],
+    },
+    { text: "Done." },
+  ];
+  const model = scriptedModel(steps, { capabilities: { files: {} } });
+  const stream = modelAdapter(model).stream(sum, {
+    resources: [provide(Blobs, memoryBlobs())],
+    ...(name === "onError" ? { maxTurns: 1 } : {}),
+  });
+  const page = toUIMessageStream(stream, {
+    [name]: () => {
+      throw thrown;
+    },
+  });
+  const reading = (async () => {
+    for await (const { type } of page) expect(type).not.toBe("finish");
+  })();
+  await expect(reading).rejects.toBe(thrown);
+  await expect(stream.response).rejects.toMatchObject({ code: name === "fileUrl" ? "aborted" : "turns" });
+  expect(model.callCount).toBe(1);
 });

@@ -28,10 +28,19 @@ export function thoughtsIn(items: readonly Json[]): string {
 }
 
 /** A message's parts are one text; several messages are lines apart. Each annotation is placed in the whole of it. */
-export function textAndSources(items: readonly Json[]): { readonly text: string; readonly sources: readonly Source[] } {
+export function textAndSources(items: readonly Json[]): {
+  readonly text: string;
+  readonly sources: readonly Source[];
+  /** The pictures that the service made, where they stand in the text. */
+  readonly pictures: readonly GeneratedFile[];
+} {
   const sources: Source[] = [];
+  const pictures: GeneratedFile[] = [];
   let text = "";
-  for (const item of items.filter(({ type }) => type === "message")) {
+  for (const item of items) {
+    const picture = pictureIn(item, text.length);
+    if (picture !== undefined) pictures.push(picture);
+    if (item["type"] !== "message") continue;
     let separator = text === "" ? "" : "\n";
     for (const part of listAt(item, "content").filter(({ type }) => type === "output_text")) {
       const piece = textAt(part, "text");
@@ -42,7 +51,7 @@ export function textAndSources(items: readonly Json[]): { readonly text: string;
       text += piece;
     }
   }
-  return { text, sources };
+  return { text, sources, pictures };
 }
 
 /** The sources of an answer of Chat Completions. */
@@ -96,14 +105,9 @@ export function providerCallsIn(
   });
 }
 
-/** The pictures that the service made, where they stand in the text. */
-export function picturesIn(items: readonly Json[]): readonly GeneratedFile[] {
-  return items.flatMap((item, index) => {
-    const data = item["type"] === "image_generation_call" ? textAt(item, "result") : "";
-    if (data === "") return [];
-    const mediaType = `image/${textAt(item, "output_format") || "png"}`;
-    return [{ at: textAndSources(items.slice(0, index)).text.length, mediaType, data }];
-  });
+function pictureIn(item: Json, at: number): GeneratedFile | undefined {
+  const data = item["type"] === "image_generation_call" ? textAt(item, "result") : "";
+  return data === "" ? undefined : { at, mediaType: `image/${textAt(item, "output_format") || "png"}`, data };
 }
 
 /** An item as it is kept: a picture goes back by the id under which the service has stored it, never with its bytes. */

@@ -13,7 +13,6 @@ import { responsesItems } from "./to-responses.ts";
 import {
   beside,
   isProviderCall,
-  picturesIn,
   providerCallsIn,
   textAndSources,
   thoughtsIn,
@@ -43,9 +42,8 @@ export function fromResponses(
 
   const items = listAt(body, "output");
   const parts = items.filter(({ type }) => type === "message").flatMap((item) => listAt(item, "content"));
-  const { text, sources } = textAndSources(items);
+  const { text, sources, pictures } = textAndSources(items);
   const reasoning = thoughtsIn(items);
-  const pictures = picturesIn(items);
   const refusals = parts.filter(({ type }) => type === "refusal").map((part) => textAt(part, "refusal"));
   const toolCalls = items.filter(({ type }) => type === "function_call").map(callOf);
   return {

@@ -70,6 +70,7 @@ export function sourceOf(body: unknown): Source | undefined {
 /** What is used of a `Response`. */
 export interface ReadableAnswer {
   readonly headers: Headers;
+  readonly type?: string | undefined;
   readonly body?: unknown;
   text(): Promise<string>;
   /**
@@ -82,7 +83,7 @@ export interface ReadableAnswer {
 /** The whole text of an answer; undefined: it is too long, and the rest of it is given up. Throws what reading throws. */
 export async function textOf(response: ReadableAnswer): Promise<string | undefined> {
   if (response.textUpTo !== undefined) return response.textUpTo(longestBody);
-  const source = isKnownToFit(response.headers) ? undefined : sourceOf(response.body);
+  const source = isKnownToFit(response) ? undefined : sourceOf(response.body);
   // A stand-in for a response may have nothing but its text.
   if (source === undefined) return response.text();
   const decoder = new TextDecoder();
@@ -100,10 +101,11 @@ export async function textOf(response: ReadableAnswer): Promise<string | undefin
 }
 
 /**
- * Whether the announced length fits; a body is never read past that length. The length of a compressed body says
- * nothing about its content.
+ * Whether the announced length fits. The platform's `fetch` reads no body past that length, and its answers are of
+ * another type than a `Response` that a program made. The length of a compressed body says nothing about its content.
  */
-function isKnownToFit(headers: Headers): boolean {
+function isKnownToFit({ headers, type = "default" }: ReadableAnswer): boolean {
   const length = headers.get("content-length");
-  return length !== null && Number(length) <= longestBody && !headers.has("content-encoding");
+  if (length === null || type === "default") return false;
+  return Number(length) <= longestBody && !headers.has("content-encoding");
 }

@@ -59,6 +59,12 @@ test("OAI-9 the announced length of a compressed answer does not bound the answe
   expect(told.megabytes).toBe(65);
 });
 
+test("OAI-9 a stand-in for fetch may send more than its headers say", async () => {
+  const { told, fetch } = endless(200, { "content-length": "10" });
+  expect(await failureOf(fetch, "evaluate")).toMatchObject({ reason: "invalid_response" });
+  expect(told.megabytes).toBe(65);
+});
+
 test("OAI-9 a refusal without an end is still the refusal that its status says", async () => {
   const { told, fetch } = endless(401, {});
   expect(await failureOf(fetch, "evaluate")).toMatchObject({ code: "provider", reason: "api_key", status: 401 });

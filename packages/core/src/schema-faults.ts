@@ -17,7 +17,10 @@ export function noSchema(what: string, given: unknown): DefinitionError {
 function whatItIs(given: unknown): string {
   if (!isRecord(given) && typeof given !== "function") return `not ${describeValue(given)}`;
   const { "~standard": standard, ...fields } = given as Readonly<Record<string, unknown>>;
-  if (isRecord(standard)) return ofVendor(String(standard["vendor"]));
+  if (isRecord(standard)) {
+    const vendor = String(standard["vendor"]);
+    return "jsonSchema" in standard ? withoutValidation(vendor) : ofVendor(vendor);
+  }
   if ("jsonSchema" in fields && "validate" in fields) {
     return "not what jsonSchema() of the AI SDK makes: give the zod schema itself, or z.fromJSONSchema(schema)";
   }
@@ -25,6 +28,11 @@ function whatItIs(given: unknown): string {
   const parts = Object.values(fields);
   const isShape = parts.length > 0 && parts.every((part) => isRecord(part) && "~standard" in part);
   return isShape ? "not an object of schemas: put z.object() around it" : `not ${describeValue(given)}`;
+}
+
+function withoutValidation(vendor: string): string {
+  const more = vendor === "effect" ? ": put Schema.toStandardSchemaV1() around it as well" : "";
+  return `and this one of ${vendor} only prints it, and validates nothing${more}`;
 }
 
 function ofVendor(vendor: string): string {

@@ -139,7 +139,7 @@ function print(
   const known = cache[side].get(schema);
   if (known !== undefined) return known;
   const standard: Partial<Schema["~standard"]> | undefined = schema?.["~standard"];
-  if (standard?.jsonSchema === undefined) throw noSchema(what, schema);
+  if (standard?.jsonSchema === undefined || typeof standard.validate !== "function") throw noSchema(what, schema);
   try {
     const { $schema: _, ...json } = standard.jsonSchema[side]({ target: "draft-2020-12", libraryOptions });
     const written = wellFormedSchema(json);

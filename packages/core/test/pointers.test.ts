@@ -166,3 +166,12 @@ describe("ERR-6 an option of another library is refused with the name that it ha
     }
   });
 });
+
+test("ERR-6 a schema that prints itself and validates nothing is refused where it is used", () => {
+  const only = { "~standard": { version: 1, vendor: "effect", jsonSchema: { input: () => ({}), output: () => ({}) } } };
+  const message =
+    "and this one of effect only prints it, and validates nothing: put Schema.toStandardSchemaV1() around it as well";
+  expect(refusal(() => toolOf({ input: only })).message).toContain(message);
+  expect(refusal(() => definePrompt({ key: "p", output: only as never, text: "x" })).message).toContain(message);
+  expect(refusal(() => definePrompt({ key: "p", params: only as never, text: "x" })).message).toContain(message);
+});

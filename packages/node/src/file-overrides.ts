@@ -3,7 +3,7 @@
 import { DefinitionError, overrideOf, type OverridesStore, type PromptOverride } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { checkOverride, checkOverrideTexts, checkTag, type PromptDescriptor } from "@proviso/core/internal";
-import { lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { constants, copyFile, link, lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { systemId, parseOverride } from "@proviso/runtime/internal";
 
@@ -31,8 +31,9 @@ export function fileOverrides(folder = ".proviso/overrides"): OverridesStore {
       const known = await read(root, file, template, tag);
       if (known !== undefined) return known;
       const override = overrideOf(template, tag);
-      await write(root, file, template, override);
-      return override;
+      if (await create(root, file, template, override)) return override;
+      // Another writer was first.
+      return (await read(root, file, template, tag)) ?? override;
     },
   };
   return store;
@@ -88,14 +89,47 @@ function decoded(bytes: Uint8Array): string | undefined {
   }
 }
 
-async function write(root: string, file: string, { ns, key }: Named, override: PromptOverride): Promise<void> {
+/** Writes the file, whether there is one or not. */
+async function write(root: string, file: string, named: Named, override: PromptOverride): Promise<void> {
+  await written(root, file, { named, override }, (temporary) => rename(temporary, file));
+}
+
+/** Writes the file where there is none yet; false: there is one. */
+async function create(root: string, file: string, named: Named, override: PromptOverride): Promise<boolean> {
+  try {
+    await written(root, file, { named, override }, async (temporary) => {
+      // Some file systems have no hard links.
+      await link(temporary, file).catch((error: unknown) => {
+        if (isThere(error)) throw error;
+        return copyFile(temporary, file, constants.COPYFILE_EXCL);
+      });
+      await rm(temporary, { force: true });
+    });
+    return true;
+  } catch (error) {
+    if (isThere(error)) return false;
+    throw error;
+  }
+}
+
+function isThere(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "EEXIST";
+}
+
+/** Writes a file beside the place, which `put` then takes to it. */
+async function written(
+  root: string,
+  file: string,
+  { named: { ns, key }, override }: { readonly named: Named; readonly override: PromptOverride },
+  put: (temporary: string) => Promise<void>,
+): Promise<void> {
   await refuseOthers(root, file);
   await mkdir(dirname(file), { recursive: true });
   await refuseOthers(root, file);
   const temporary = `${file}.${systemId()}.tmp`;
   try {
     await writeFile(temporary, `${JSON.stringify({ version, ns, key, ...override }, null, 2)}\n`, { flag: "wx" });
-    await rename(temporary, file);
+    await put(temporary);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;

@@ -20,10 +20,11 @@ import { promptOf, type Payload } from "./payload.ts";
 import { checkedPolicies, recoveryFrom, type Failed, type Recovery, type RecoveryPolicy } from "./recovery.ts";
 import {
   adapterError,
-  checkedResponse,
+  answerOf,
   failureOf,
   localError,
   unreachableModel,
+  type Answer,
   type PrimitiveResult,
 } from "./result.ts";
 import { checkedCounts } from "./settings.ts";
@@ -131,11 +132,11 @@ async function run<Output>(
   const share = budgetOnce(options);
   for (let attempts = 1; ; attempts++) {
     const outcome = await attempt(block, payload, options, share);
-    usage = addUsage(usage, ("response" in outcome ? outcome.response : outcome.error).usage);
+    usage = addUsage(usage, "response" in outcome ? outcome.usage : outcome.error.usage);
     const spent = { usage, attempts };
     if ("response" in outcome) {
-      const { response } = outcome;
-      return Object.freeze({ success: true, data: response.output, response, ...spent });
+      const { response, data } = outcome;
+      return Object.freeze({ success: true, data, response, ...spent });
     }
     const recovery = await recoveryOf(block, { ...outcome, payload, attempt: attempts });
     if (recovery.kind === "retry") payload = recovery.payload;
@@ -145,7 +146,7 @@ async function run<Output>(
   }
 }
 
-type Outcome<Output> = { readonly response: PromptResponse<Output> } | Failed;
+type Outcome<Output> = Answer<Output> | Failed;
 
 async function attempt<Output>(
   { template, source, maxRepairs }: Block<Output>,
@@ -174,7 +175,7 @@ async function attempt<Output>(
     return { error: unreachableModel(error, template.name) };
   }
   try {
-    return { response: checkedResponse(await begin(adapter)) };
+    return answerOf(await begin(adapter));
   } catch (error) {
     return { error: adapterError(error, template.name) };
   }

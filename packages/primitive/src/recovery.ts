@@ -11,6 +11,7 @@ import {
   type Schema,
 } from "@proviso/core";
 import { describeValue, describeIssues, parseWithSchema } from "@proviso/core/internal";
+import { thrownText } from "./result.ts";
 
 /** Errors of this side of the wire: a payload that is none, a listener that threw, a local command that ended badly. */
 export type RecoverableError = PromptRenderError | ListenerError | ProcessError;
@@ -100,8 +101,8 @@ export async function recoveryFrom<Output>(
       const taken = await taking(policy.recover(error, payload, attempt), schema);
       if (taken.kind !== "bubble") return taken;
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : describeValue(cause);
-      return { kind: "bubble", fault: new DefinitionError(`recovery[${index}] failed: ${why}`, { cause }) };
+      const fault = new DefinitionError(`recovery[${index}] failed: ${thrownText(cause)}`, { cause });
+      return { kind: "bubble", fault };
     }
   }
   return { kind: "bubble" };

@@ -9,7 +9,7 @@ import {
   type PromptResponse,
   type Usage,
 } from "@proviso/core";
-import { describeValue, noUsage } from "@proviso/core/internal";
+import { countUsage, describeValue, isA, messageOf, noUsage } from "@proviso/core/internal";
 
 /** A run that came to its data. */
 export interface PrimitiveSuccess<Output> {
@@ -57,29 +57,39 @@ const nothingSpent = { usage: noUsage, messages: [], toolResults: [] } as const;
 /** Whatever was thrown while a payload was made into a prompt. */
 export function localError(cause: unknown, promptName: string): EvaluationFailure {
   if (isEvaluationFailure(cause)) return cause;
-  return new PromptRenderError(messageOf(cause), { ...nothingSpent, phase: "render", promptName, cause });
+  return new PromptRenderError(thrownText(cause), { ...nothingSpent, phase: "render", promptName, cause });
 }
 
 /** Whatever was thrown where the adapter was made: it would be thrown again. */
 export function unreachableModel(cause: unknown, promptName: string): EvaluationFailure {
   const details = { ...nothingSpent, phase: "request", promptName, reason: "not_found", cause } as const;
-  return new ProviderError(messageOf(cause), details);
+  return new ProviderError(thrownText(cause), details);
 }
 
 /** Whatever an adapter rejects with; only one that is not of ours rejects with anything else than it should. */
 export function adapterError(cause: unknown, promptName: string): EvaluationFailure {
   if (isEvaluationFailure(cause)) return cause;
   const details = { ...nothingSpent, phase: "request", promptName, reason: "unknown", cause } as const;
-  return new ProviderError(messageOf(cause), details);
+  return new ProviderError(thrownText(cause), details);
 }
 
-/** @throws {Error} for what an adapter of other making returns in place of a response. */
-export function checkedResponse<Output>(response: PromptResponse<Output>): PromptResponse<Output> {
+/** What an evaluation came to, read once from the response: an adapter of other making may give any. */
+export interface Answer<Output> {
+  readonly response: PromptResponse<Output>;
+  readonly data: Output;
+  readonly usage: Usage;
+}
+
+/** @throws {Error} for what an adapter of other making returns in place of a response; what its getters throw. */
+export function answerOf<Output>(response: PromptResponse<Output>): Answer<Output> {
   const { usage }: Partial<PromptResponse<Output>> = response ?? {};
-  if (typeof usage === "object" && usage !== null && "output" in response) return response;
-  throw new Error("The adapter returned no response.");
+  if (typeof usage !== "object" || usage === null || !("output" in response)) {
+    throw new Error("The adapter returned no response.");
+  }
+  return { response, data: response.output, usage: countUsage(usage, noUsage) };
 }
 
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : `It threw ${describeValue(cause)}.`;
+/** What was thrown, as a sentence; never throws, whatever it is. */
+export function thrownText(cause: unknown): string {
+  return isA(cause, Error) ? messageOf(cause) : `It threw ${describeValue(cause)}.`;
 }

@@ -195,3 +195,51 @@ test("BLK-6 a network that is down is a result after the retries", async () => {
   const primitive = definePrimitive({ name: "classify", systemPrompt, output: label, adapter });
   expect(await primitive.run("A.")).toMatchObject({ errorType: "ThrottleError", reason: "unknown_error" });
 });
+
+describe("BLK-6 run never rejects, whatever an adapter of other making does", () => {
+  const revoked = (): object => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    return proxy;
+  };
+  const throwing = (name: string): object => ({
+    get [name](): never {
+      throw new Error("a getter");
+    },
+  });
+  const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 };
+  const primitiveOver = (evaluate: () => unknown, more: object = {}) => {
+    const adapter = { ...modelAdapter(scriptedModel([])), evaluate: async () => evaluate() } as ProviderAdapter;
+    return definePrimitive({ name: "classify", systemPrompt, output: label, adapter, ...more });
+  };
+  const toThrow = (thrown: unknown) => (): never => {
+    throw thrown;
+  };
+
+  test.each([
+    ["throws a revoked proxy", toThrow(revoked())],
+    [
+      "throws an error whose message throws",
+      toThrow(Object.defineProperties(new Error("x"), Object.getOwnPropertyDescriptors(throwing("message")))),
+    ],
+    ["answers with an output that throws", () => ({ usage, ...Object.create(null), __proto__: throwing("output") })],
+  ])("BLK-6 an adapter that %s", async (_, evaluate) => {
+    expect(failed(await primitiveOver(evaluate).run("x"))).toMatchObject({ reason: "unknown_error" });
+  });
+
+  test.each([
+    ["bigints", { inputTokens: 1n, outputTokens: 1n }],
+    ["NaN", { inputTokens: Number.NaN }],
+    ["getters that throw", throwing("inputTokens")],
+    ["a revoked proxy", revoked()],
+  ])("BLK-6 a usage of %s counts as an estimate", async (_, given) => {
+    const result = await primitiveOver(() => ({ output: { label: "good" }, usage: given })).run("x");
+    expect(result).toMatchObject({ success: true, usage: { inputTokens: 0, totalTokens: 0, estimated: true } });
+  });
+
+  test("BLK-6 a recovery policy that throws a revoked proxy", async () => {
+    const recovery = [{ on: ["render_error"], recover: toThrow(revoked()) }];
+    const result = failed(await primitiveOver(() => ({}), { recovery }).run(""));
+    expect(result.recoveryError?.message).toBe("recovery[0] failed: It threw a revoked proxy.");
+  });
+});

@@ -12,6 +12,7 @@ import {
   type ToolMessage,
 } from "@proviso/core";
 import type { ModelCapabilities, ModelDelta } from "@proviso/core/provider";
+import { describeValue } from "@proviso/core/internal";
 import { agentSpending } from "./agent-spending.ts";
 import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
@@ -151,6 +152,14 @@ async function shownAnswer(driver: AgentDriver, run: Run, answer: ToolMessage): 
   return wellFormedMessage(shown);
 }
 
+/** A driver may pass on what its agent has sent. @throws {TypeError} for a call without a name. */
+function readCall(given: Partial<ToolCall> | undefined): ToolCall {
+  const { id, name, arguments: text }: Partial<ToolCall> = given ?? {};
+  if (typeof name !== "string")
+    throw new TypeError(`A tool call needs a name that is a text, not ${describeValue(name)}.`);
+  return { id: typeof id === "string" ? id : "", name, arguments: text ?? "" };
+}
+
 interface AgentWork extends Work {
   /** No call begins after this; waits for those that have begun, and returns what one of them failed with. */
   end(): Promise<Failure | undefined>;
@@ -165,7 +174,8 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
   let isOver = false;
   let met: Failure | undefined;
 
-  const execute = async (call: ToolCall): Promise<ToolMessage> => {
+  const execute = async (given: ToolCall): Promise<ToolMessage> => {
+    const call = readCall(given);
     if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
     run.tape?.called(run, call, spending.produced());
     run.callsBefore += run.calls.length;

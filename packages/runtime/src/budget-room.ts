@@ -161,8 +161,12 @@ export class Placed {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#close();
-    (this.#reservation ?? this.#budget.tracker.reserve(nothing))?.settle(actual);
-    this.#budget.serve();
+    try {
+      (this.#reservation ?? this.#budget.tracker.reserve(nothing))?.settle(actual);
+    } finally {
+      // Also where a tracker of the application's throws: others wait.
+      this.#budget.serve();
+    }
   }
 
   /**
@@ -173,9 +177,12 @@ export class Placed {
     if (this.#isSettled) return;
     const { tracker } = this.#budget;
     this.#close();
-    this.#reservation?.settle(noUsage);
-    this.#reservation = tracker.reserve(to) ?? tracker.reserve(atMost(tracker.remaining(), to));
-    this.#budget.serve();
+    try {
+      this.#reservation?.settle(noUsage);
+      this.#reservation = tracker.reserve(to) ?? tracker.reserve(atMost(tracker.remaining(), to));
+    } finally {
+      this.#budget.serve();
+    }
   }
 
   #close(): void {

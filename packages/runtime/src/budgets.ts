@@ -1,16 +1,10 @@
 // 1. A request holds a reservation in every budget before it is sent, or in none.
 // 2. Budgets are asked in one order, the same for all evaluations: no two requests wait for what the other one holds.
-import {
-  trackBudget,
-  type Budget,
-  type BudgetDimension,
-  type BudgetTracker,
-  type Deadline,
-  type Usage,
-} from "@proviso/core";
-import { noUsage, type BudgetAmounts, type BudgetReservation, type EvaluationPhase } from "@proviso/core/internal";
+import { trackBudget, type Budget, type BudgetTracker, type Deadline, type Usage } from "@proviso/core";
+import { noUsage, type EvaluationPhase } from "@proviso/core/internal";
 import { Placed, sharedBudget, type Room, type SharedBudget, type SpentSoFar, type Wanted } from "./budget-room.ts";
 import { hiddenField } from "./hidden-field.ts";
+import { joinedTracker, partsOf } from "./joined-tracker.ts";
 import { budgetFailure, type Failure } from "./failures.ts";
 
 /** What a request holds of all budgets. */
@@ -81,7 +75,7 @@ class OpenBudgets implements Budgets {
     this.#isShared = isShared;
     this.#inDollars = trackers.find(({ budget }) => budget.maxCostUsd !== undefined);
     this.deadline = own?.budget.deadline;
-    this.tracker = trackers.length > 1 ? joined(trackers, own) : trackers[0];
+    this.tracker = trackers.length > 1 ? joinedTracker(trackers, own) : trackers[0];
   }
 
   get limitsCost(): boolean {
@@ -131,8 +125,6 @@ export function trackerOf(budget: Budget | BudgetTracker | undefined): BudgetTra
   return "reserve" in budget ? budget : trackBudget(budget);
 }
 
-/** The trackers behind one that was joined here: a nested evaluation gets it as what is around it. */
-const parts = hiddenField<readonly BudgetTracker[]>();
 const numbers = hiddenField<number>();
 let numbered = 0;
 
@@ -143,11 +135,6 @@ function inOrder(own: BudgetTracker | undefined, around: BudgetTracker | undefin
   for (const tracker of trackers) if (numbers.of(tracker) === undefined) numbers.set(tracker, ++numbered);
   const numberOf = (tracker: BudgetTracker): number => numbers.of(tracker) ?? 0;
   return [...new Set(trackers)].sort((a, b) => numberOf(a) - numberOf(b));
-}
-
-/** The budgets behind one tracker; none where there is no tracker. */
-export function partsOf(tracker: BudgetTracker | undefined): readonly BudgetTracker[] {
-  return tracker === undefined ? [] : (parts.of(tracker) ?? [tracker]);
 }
 
 type Holding = readonly Placed[] | Failure;
@@ -173,8 +160,17 @@ function reserveIn(
   });
 }
 
+/** Settles each, whatever another one throws. @throws what the first throws that does. */
 function settleAll(held: readonly Placed[], usage: Usage): void {
-  for (const placed of held) placed.settle(usage);
+  let thrown: { readonly error: unknown } | undefined;
+  for (const placed of held) {
+    try {
+      placed.settle(usage);
+    } catch (error) {
+      thrown ??= { error };
+    }
+  }
+  if (thrown !== undefined) throw thrown.error;
 }
 
 /** Where there is no budget. */
@@ -243,56 +239,3 @@ class GrantedByAll implements Granted {
 }
 
 const nothingHeld: readonly Placed[] = Object.freeze([]);
-
-function joined(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined): BudgetTracker {
-  const all = new JoinedTracker(trackers, own);
-  parts.set(all, trackers);
-  return all;
-}
-
-/** `consumed` and `budget` are those of the evaluation's own tracker, where it has one. */
-class JoinedTracker implements BudgetTracker {
-  readonly budget: Budget;
-  readonly #shown: BudgetTracker;
-  readonly #trackers: readonly BudgetTracker[];
-
-  constructor(trackers: readonly BudgetTracker[], own: BudgetTracker | undefined) {
-    this.#trackers = trackers;
-    this.#shown = own ?? (trackers[0] as BudgetTracker);
-    this.budget = this.#shown.budget;
-  }
-
-  get consumed(): Usage {
-    return this.#shown.consumed;
-  }
-
-  remaining(): BudgetAmounts {
-    return {
-      totalTokens: this.#least("totalTokens"),
-      inputTokens: this.#least("inputTokens"),
-      outputTokens: this.#least("outputTokens"),
-      costUsd: this.#least("costUsd"),
-    };
-  }
-
-  exceeded(): BudgetDimension | undefined {
-    return this.#trackers.map((tracker) => tracker.exceeded()).find((dimension) => dimension !== undefined);
-  }
-
-  reserve(worstCase: Parameters<BudgetTracker["reserve"]>[0]): BudgetReservation | undefined {
-    const held: BudgetReservation[] = [];
-    for (const tracker of this.#trackers) {
-      const reservation = tracker.reserve(worstCase);
-      if (reservation === undefined) {
-        for (const other of held) other.settle(noUsage);
-        return undefined;
-      }
-      held.push(reservation);
-    }
-    return { settle: (actual) => held.forEach((reservation) => reservation.settle(actual)) };
-  }
-
-  #least(amount: keyof BudgetAmounts): number {
-    return Math.min(...this.#trackers.map((tracker) => tracker.remaining()[amount]));
-  }
-}

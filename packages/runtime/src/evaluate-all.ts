@@ -160,10 +160,17 @@ async function* resultsOf<Output>(
     stopListening();
     leaving.abort(new DOMException("The reader of evaluateAll left.", "AbortError"));
     // A source that is asked already may never answer.
-    if (pulling !== undefined) void source.return?.();
+    if (pulling !== undefined) void endLater(source);
     else if (!isDrained) await source.return?.();
     await Promise.all(running);
   }
+}
+
+/** Ends a source without waiting for it. Never rejects: the results that were read are not less for it. */
+async function endLater(source: Iterator<unknown> | AsyncIterator<unknown>): Promise<void> {
+  try {
+    await source.return?.();
+  } catch {}
 }
 
 function resultOf<Output>(index: number, evaluating: Promise<PromptResponse<Output>>): Promise<Evaluated<Output>> {

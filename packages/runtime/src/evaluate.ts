@@ -34,7 +34,7 @@ import type { Surroundings } from "./nested/inherit.ts";
 import { missingParts } from "./completion.ts";
 import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
 import { refusedSetting } from "./evaluate-options.ts";
-import { partsOf } from "./budgets.ts";
+import { partsOf } from "./joined-tracker.ts";
 import { sectionsOf } from "./rendering.ts";
 
 /** Evaluates a prompt with what an adapter brings to it. */

@@ -1,4 +1,4 @@
-import { definePrompt, defineTool, trackBudget, type ToolMessage } from "@proviso/core";
+import { definePrompt, defineTool, parseMessages, trackBudget, type ToolMessage } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import { agentAdapter, createSession, modelAdapter, type AgentDriver, type AgentRun } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
@@ -270,4 +270,27 @@ test("STR-1 an agent's deltas are emitted when it is streamed", async () => {
   const texts: string[] = [];
   for await (const event of adapter.stream(prompt)) if (event.type === "text.delta") texts.push(event.text);
   expect(texts).toEqual(["fin", "ished"]);
+});
+
+test("TOOL-1 LIM-6 a driver's call is read as a model's: without id and arguments it runs, without a name it is refused", async () => {
+  const ran: unknown[] = [];
+  const tool = defineTool({
+    name: "t",
+    description: "Runs.",
+    input: z.object({}),
+    execute: (input) => void ran.push(input),
+  });
+  const adapter = agentAdapter(
+    agent(async ({ executeToolCall }) => {
+      const given = [{ name: "t" }, { id: 5, name: "t", arguments: null }] as never[];
+      for (const call of given) expect(await executeToolCall(call)).toMatchObject({ name: "t", isError: false });
+      for (const call of [{ id: "1", name: 7, arguments: "{}" }, undefined] as never[])
+        await expect(executeToolCall(call)).rejects.toThrow("A tool call needs a name");
+      return done("ok");
+    }),
+  );
+  const { usage, messages } = await adapter.evaluate(promptOf({ tools: [tool] }));
+  expect(ran).toEqual([{}, {}]);
+  expect(Number.isFinite(usage.totalTokens)).toBe(true);
+  expect(parseMessages(JSON.parse(JSON.stringify(messages)))).toHaveLength(messages.length);
 });

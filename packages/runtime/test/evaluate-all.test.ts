@@ -1,8 +1,8 @@
 import { definePrompt, isEvaluationFailure, trackBudget, type ModelProvider } from "@proviso/core";
 import { evaluateAll, modelAdapter, type Evaluated } from "@proviso/runtime";
-import { fakeEnvironment } from "@proviso/runtime/testing";
+import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 
 const row = definePrompt({ key: "row", params: z.object({ n: z.number() }), text: "Row {{n}}" });
@@ -245,4 +245,26 @@ test.each([null, undefined, 5, {}, "text"])("BAT-1 %o is no prompts: it is refus
   expect(() => evaluateAll(prompts as never, { adapter: slowModel(() => 0).adapter })).toThrow(
     "evaluateAll needs prompts that can be iterated",
   );
+});
+
+test("SEC-3 a source that cannot be closed ends no process when the loop is left while it is asked", async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  const waiting = Promise.withResolvers<void>();
+  async function* prompts() {
+    yield "one";
+    await waiting.promise;
+  }
+  const source = prompts();
+  source.return = () => Promise.reject(new Error("the cursor could not be closed"));
+  const all = evaluateAll(source, { adapter: modelAdapter(scriptedModel([{ text: "a" }])), concurrency: 2 });
+  for await (const { ok } of all) {
+    expect(ok).toBe(true);
+    break;
+  }
+  waiting.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(unhandled).toEqual([]);
 });

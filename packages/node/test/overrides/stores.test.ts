@@ -250,3 +250,15 @@ test.each(stores)(
     expect(await rejection(store.upsert(given.descriptor, override))).toBeInstanceOf(DefinitionError);
   },
 );
+
+test("OVR-4 seed writes no text over one that another store of the folder has saved meanwhile", async () => {
+  for (let turns = 0; turns < 24; turns++) {
+    const shared = await folder();
+    const [one, two] = [fileOverrides(shared), fileOverrides(shared)];
+    const seeding = one.seed(template, "latest");
+    for (let left = turns; left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all([seeding, two.upsert(descriptor, better)]);
+    expect(await one.resolve(descriptor, "latest")).toEqual(better);
+    expect(await readdir(join(shared, "tests", "stored"))).toEqual(["latest.json"]);
+  }
+});

@@ -9,7 +9,7 @@ import type {
 } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
-import { providerFailure, type Failure } from "../failures.ts";
+import { isFailure, providerFailure, type Failure } from "../failures.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import { failed } from "../tools/result.ts";
 import type { RunFiles } from "./contract.ts";
@@ -55,11 +55,13 @@ export function holdsFiles({ rendered, conversation }: Run, { messages, continue
   return conversation.messages().some(({ files }) => files !== undefined);
 }
 
-/** The answer's message with what the model made, stored; why it could not be. */
+/** The answer's message with what the model made, stored; why it could not be, or the limit that ended the wait. */
 export async function withGenerated(run: Run, response: ModelResponse): Promise<AssistantMessage | Failure> {
   const { message, generated = [] } = response;
+  const storing = filesOf(run).then((files) => files.generated(generated));
   try {
-    return { ...message, files: await (await filesOf(run)).generated(generated) };
+    const files = await run.limits.race(storing, "response");
+    return isFailure(files) ? files : { ...message, files };
   } catch (cause) {
     return providerFailure("invalid_response", `What the model made could not be stored: ${messageOf(cause)}`, {
       cause,

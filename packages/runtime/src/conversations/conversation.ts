@@ -165,10 +165,11 @@ function turnsOf({ session, signal, messages, goOnFrom }: TurnParts): Turns {
       const { signal: own } = options;
       const isUsable = own === undefined || isAbortSignal(own);
       const limited = isUsable ? ending.signal : own;
-      const { begun, response } = start({ ...options, ...history, session, signal: limited });
+      // A signal that has fired already lets nothing begin.
       const stops = [isUsable ? own : undefined, signal, leaving.signal].map((source) =>
         onAbort(source, (reason) => ending.abort(reason)),
       );
+      const { begun, response } = startOrStop(() => start({ ...options, ...history, session, signal: limited }), stops);
       running = response
         .then(
           (answered) => goOnFrom(answered.messages),
@@ -191,6 +192,16 @@ function turnsOf({ session, signal, messages, goOnFrom }: TurnParts): Turns {
       await running;
     },
   };
+}
+
+/** Where it cannot even start, nothing listens to the signals any more. */
+function startOrStop<T>(start: () => T, stops: readonly (() => void)[]): T {
+  try {
+    return start();
+  } catch (error) {
+    for (const stop of stops) stop();
+    throw error;
+  }
 }
 
 /** @throws {DefinitionError} for the halves that are the conversation's. */

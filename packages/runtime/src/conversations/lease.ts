@@ -57,7 +57,9 @@ export async function acquireLease(store: ConversationStore, id: string, wish: L
     async release() {
       stopListening();
       stopRenewing();
-      await store.release(id, token).catch(() => {});
+      try {
+        await store.release(id, token);
+      } catch {}
     },
   };
 }
@@ -100,15 +102,20 @@ function renewing(
   let stopAlarm = (): void => {};
   const setNext = (): void => {
     stopAlarm = setAlarm(clock, leaseMs / 3, () => {
-      void store
-        .renew(id, { token, leaseMs })
-        .catch(() => true)
-        .then((isHeld) => {
-          if (isOver) return;
-          if (isHeld) setNext();
-          else lose();
-        });
+      void isStillHeld().then((isHeld) => {
+        if (isOver) return;
+        if (isHeld) setNext();
+        else lose();
+      });
     });
+  };
+  // A store may throw where it should reject.
+  const isStillHeld = async (): Promise<boolean> => {
+    try {
+      return await store.renew(id, { token, leaseMs });
+    } catch {
+      return true;
+    }
   };
   setNext();
   return () => {

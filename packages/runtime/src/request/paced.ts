@@ -66,10 +66,7 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
   const entry = await run.limits.race(entering, "request");
   if (isFailure(entry)) {
     // The signal gave its place up; a turn that comes nevertheless is not used.
-    entering.then(
-      (late) => late.ok && late.turn.giveBack(),
-      () => {},
-    );
+    void giveBackLate(entering);
     return entry;
   }
   if (entry.ok) return entry.turn;
@@ -77,6 +74,14 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
   const why = reason === "full" ? "too many requests wait for their turn" : "the deadline is earlier";
   const message = `By its pace it could be sent in ${retryAfterMs} ms, and ${why}.`;
   return { failure: "throttle", kind: "rate_limit", retry: false, retryAfterMs, message, isUnsent: true };
+}
+
+/** Never rejects: no evaluation waits for it any more. */
+async function giveBackLate(entering: ReturnType<Pace["enter"]>): Promise<void> {
+  try {
+    const late = await entering;
+    if (late.ok) late.turn.giveBack();
+  } catch {}
 }
 
 /** What a pace learns from the end of a request; undefined: nothing. */

@@ -46,12 +46,41 @@ function jsonText(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
+/**
+ * What is not escaped in an address, by programs and by parts of an address. Sources: URL Standard, "percent-encode
+ * sets"; RFC 3986, section 2.3; the documentation of Python's `quote`, Go's `PathEscape` and ECMAScript's `encodeURI`.
+ */
+const unescaped: readonly RegExp[] = [
+  // PHP's rawurlencode and Go's QueryEscape, Python's quote, Go's PathEscape.
+  /[\w.~-]/,
+  /[\w.~/-]/,
+  /[\w.~$&+=:@-]/,
+  // encodeURIComponent, encodeURI.
+  /[\w.~!*'()-]/,
+  /[\w.~!*'();/?:@&=+$,#-]/,
+  // The fragment, the query of an ordinary and of a special address, the path, the user of the URL Standard.
+  /[^\0-\x20"<>`\x7f-\u{10ffff}]/u,
+  /[^\0-\x20"#<>\x7f-\u{10ffff}]/u,
+  /[^\0-\x20"#<>'\x7f-\u{10ffff}]/u,
+  /[^\0-\x20"#<>?^`{}\x7f-\u{10ffff}]/u,
+  /[^\0-\x20"#<>?^`{}/:;=@[\\\]|\x7f-\u{10ffff}]/u,
+];
+
 /** Returns a secret as a path, a query and a form have it; with small letters in the escapes, too. */
 function urlTexts(secret: string): readonly string[] {
   const text = secret.toWellFormed();
   const form = new URLSearchParams([["", text]]).toString().slice(1);
-  const texts = [encodeURI(text), encodeURIComponent(text), form, form.replaceAll("+", "%20")];
+  const texts = [...unescaped.map((pattern) => escapedBut(text, pattern)), form, form.replaceAll("+", "%20")];
   return texts.flatMap((written) => [written, written.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())]);
+}
+
+function escapedBut(text: string, pattern: RegExp): string {
+  return Array.from(text, (char) => (pattern.test(char) ? char : percents(char))).join("");
+}
+
+function percents(char: string): string {
+  const codes = Array.from(new TextEncoder().encode(char), (byte) => byte.toString(16).toUpperCase().padStart(2, "0"));
+  return `%${codes.join("%")}`;
 }
 
 /** Alone, and inside a longer text (`user:password`): what is before it shifts the letters in one of three ways. */
@@ -66,5 +95,11 @@ function base64Texts(secret: string): readonly string[] {
     ),
   );
   const texts = [btoa(binary), ...pieces].filter((text) => text.length >= shortestPiece);
-  return texts.flatMap((text) => [text, text.replaceAll("+", "-").replaceAll("/", "_")]);
+  // Some programs write it for addresses, and JSON and addresses may escape it.
+  return texts.flatMap((text) => [
+    text,
+    text.replaceAll("+", "-").replaceAll("/", "_"),
+    text.replaceAll("/", "\\/"),
+    ...urlTexts(text),
+  ]);
 }

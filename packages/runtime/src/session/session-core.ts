@@ -57,6 +57,8 @@ export interface SessionCore extends Pick<
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   /** Takes the event over, and freezes it at every depth. */
   number(event: UnnumberedEvent): FrameworkEvent;
+  /** Whether there is any listener or reducer now. */
+  hasReceivers(): boolean;
   /** Whether a listener or a reducer receives this type, now or after a rollback. */
   isReceived(type: FrameworkEvent["type"]): boolean;
   /** Counts an event that is not made, where no listener and no reducer receives this type, now or after a rollback. */

@@ -109,6 +109,10 @@ class Core extends SessionState implements SessionCore {
     return frozenJson(own) as FrameworkEvent;
   }
 
+  hasReceivers(): boolean {
+    return this.dispatcher.added > 0 || this.hasReducers();
+  }
+
   isReceived(type: FrameworkEvent["type"]): boolean {
     return this.dispatcher.added > 0 || this.isReduced(type);
   }

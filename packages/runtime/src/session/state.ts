@@ -92,6 +92,10 @@ export class SessionState {
     return errors;
   }
 
+  hasReducers(): boolean {
+    return this.#steps !== undefined;
+  }
+
   /** Whether a reducer receives an event of this type, now or after a rollback to an open mark. */
   isReduced(type: string): boolean {
     return this.#concurrent.openMarks > 0 || this.#steps?.has(type) === true;

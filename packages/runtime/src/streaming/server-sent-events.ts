@@ -73,7 +73,8 @@ export function serverSentEvents<Output>(
           send(message.text);
           if (message.isLast) controller.close();
         } catch (error) {
-          // `show` threw: the evaluation has no reader any more.
+          // `show` threw: the evaluation has no reader any more, and nothing is sent.
+          stopHeartbeat();
           controller.error(error);
           await events.return?.();
         } finally {

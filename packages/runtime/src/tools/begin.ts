@@ -172,8 +172,13 @@ export function placed(
 }
 
 function nameOf(calls: readonly Pick<Accepted, "call">[]): string {
-  const names = calls.map(({ call }) => `${call.name} (${call.id})`);
-  return names.length === 1 ? `the call of ${names[0]}` : `the calls of ${names.join(", ")}`;
+  const [first] = calls;
+  if (calls.length === 1 && first !== undefined) return `the call of ${nameOfCall(first)}`;
+  return `the calls of ${calls.map(nameOfCall).join(", ")}`;
+}
+
+function nameOfCall({ call }: Pick<Accepted, "call">): string {
+  return `${call.name} (${call.id})`;
 }
 
 /** What the tools use, or everything; what the policies' checks read, for reading. */

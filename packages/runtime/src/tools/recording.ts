@@ -25,12 +25,15 @@ export function recordCall(
     record(run, call, { params, result, cause, durationMs, ran }, startedAt);
     return result;
   }
-  const beforeEvent = run.core.mark("all");
-  run.core.open(beforeEvent, run.evaluationId);
+  // Where nothing receives the event, nothing can refuse it.
+  const beforeEvent = run.core.hasReceivers() ? run.core.mark("all") : undefined;
+  if (beforeEvent !== undefined) run.core.open(beforeEvent, run.evaluationId);
   if (opens !== undefined) announceOpening(run, opens);
   const errors = record(run, call, { params, result, durationMs, ran }, startedAt);
-  if (errors.length > 0) run.core.rollback(beforeEvent);
-  run.core.close(beforeEvent);
+  if (beforeEvent !== undefined) {
+    if (errors.length > 0) run.core.rollback(beforeEvent);
+    run.core.close(beforeEvent);
+  }
   if (errors.length === 0) {
     deliver(run, call, transaction);
     run.tape?.succeeded(run, call, transaction);

@@ -1,7 +1,15 @@
-import { definePrompt, deadlineIn, trackBudget, type BudgetTracker, type ModelProvider } from "@proviso/core";
+import {
+  definePrompt,
+  deadlineIn,
+  defineTool,
+  trackBudget,
+  type BudgetTracker,
+  type ModelProvider,
+} from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
-import { fakeEnvironment } from "@proviso/runtime/testing";
-import { expect, test } from "vitest";
+import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { rejection } from "../support.ts";
 
 const ask = definePrompt({ ns: "tests", key: "ask", text: "Ask." }).bind();
@@ -181,4 +189,67 @@ test("LIM-5 LIM-7 two budgets that are given in different orders keep no request
   }
   await Promise.all(all);
   expect([a.consumed.totalTokens, b.consumed.totalTokens]).toEqual([60, 60]);
+});
+
+describe("LIM-5 a tracker of the application's that throws when a request settles", () => {
+  /** A tracker over a store that is down the first time. */
+  function overStore(maxTotalTokens: number): BudgetTracker {
+    const inner = trackBudget({ maxTotalTokens });
+    let isDown = true;
+    return {
+      budget: inner.budget,
+      get consumed() {
+        return inner.consumed;
+      },
+      remaining: () => inner.remaining(),
+      exceeded: () => inner.exceeded(),
+      reserve(wanted) {
+        const reservation = inner.reserve(wanted);
+        if (reservation === undefined) return undefined;
+        return {
+          settle(actual) {
+            reservation.settle(actual);
+            if (!isDown) return;
+            isDown = false;
+            throw new Error("the store is down");
+          },
+        };
+      },
+    };
+  }
+
+  test("keeps no other request waiting", async () => {
+    const budget = overStore(1_000);
+    const { provider, open } = held(900);
+    const adapter = modelAdapter(provider, fakeEnvironment());
+    const evaluating = Promise.allSettled([1, 2].map(() => adapter.evaluate(ask, { budget })));
+    for (let asked = 1; asked <= 2; asked++) {
+      await turn();
+      expect(open).toHaveLength(asked);
+      open[asked - 1]?.();
+    }
+    const both = await evaluating;
+    expect(both.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+    expect(budget.remaining().totalTokens).toBe(1_000 - 2 * 30);
+  });
+
+  test("keeps nothing reserved of the tracker around it", async () => {
+    const [inside, around] = [overStore(5_000), trackBudget({ maxTotalTokens: 5_000 })];
+    const ask = defineTool({
+      name: "ask",
+      description: "Asks.",
+      input: z.object({}),
+      execute: async (_, context) => (await context.evaluate("Inside.", { budget: inside })).text,
+    });
+    const prompt = definePrompt({ key: "outer", sections: [{ key: "task", text: "Ask.", tools: [ask] }] }).bind();
+    const usage = { inputTokens: 10, outputTokens: 5 };
+    const model = scriptedModel([
+      { toolCalls: [{ name: "ask" }], usage },
+      { text: "in", usage },
+      { text: "out", usage },
+    ]);
+    await modelAdapter(model).evaluate(prompt, { budget: around });
+    expect(around.consumed.totalTokens).toBe(45);
+    expect(around.remaining().totalTokens).toBe(5_000 - 45);
+  });
 });

@@ -631,3 +631,44 @@ describe("CNV-8 secrets", () => {
     expect(await stored(store)).toMatchObject({ revision: 2, tasks: ["[secret]"] });
   });
 });
+
+test("CNV-4 a store that throws in place of rejecting ends no process, and is asked again", async () => {
+  const { clock } = fakeEnvironment();
+  const inner = memoryConversations({ clock });
+  let renewals = 0;
+  const store: ConversationStore = {
+    ...inner,
+    renew(id, lease) {
+      renewals += 1;
+      if (renewals === 1) throw new Error("SQLITE_BUSY: database is locked");
+      return inner.renew(id, lease);
+    },
+    release() {
+      throw new Error("SQLITE_BUSY: database is locked");
+    },
+  };
+  const use = withConversation(store, "ada", () => clock.sleep(250).then(() => "done"), { clock, leaseMs: 300 });
+  await clock.advance(250);
+  expect(await use).toBe("done");
+  expect(renewals).toBe(2);
+});
+
+test.each(["evaluate", "stream"] as const)(
+  "CNV-1 %s with a signal that has fired asks nothing, renders nothing and keeps no question",
+  async (method) => {
+    const model = scriptedModel([{ text: "a" }]);
+    const adapter = modelAdapter(model);
+    await withConversation(memoryConversations(), "ada", async (conversation) => {
+      const events: string[] = [];
+      conversation.session.on("*", ({ type }) => void events.push(type));
+      const begun = conversation[method](adapter, "Hi", { signal: AbortSignal.abort() });
+      const response = "response" in begun ? begun.response : begun;
+      await expect(response).rejects.toMatchObject({ code: "aborted" });
+      expect({ events, asked: model.callCount, messages: conversation.messages }).toEqual({
+        events: [],
+        asked: 0,
+        messages: [],
+      });
+    });
+  },
+);

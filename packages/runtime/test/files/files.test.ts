@@ -1,6 +1,7 @@
 import {
   BlobError,
   Blobs,
+  deadlineIn,
   definePrompt,
   defineTool,
   isFileRef,
@@ -14,7 +15,7 @@ import {
   type FileSupport,
 } from "@proviso/core";
 import { createSession, memoryBlobs, modelAdapter, openFile } from "@proviso/runtime";
-import { recordEvents, scriptedModel, testImage, type ScriptedStep } from "@proviso/runtime/testing";
+import { fakeEnvironment, recordEvents, scriptedModel, testImage, type ScriptedStep } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -275,4 +276,19 @@ describe("a blob store in memory", () => {
     expect(await blobs.sweep({ keep: [kept.hash], olderThanMs: 0 })).toBe(2);
     expect(await blobs.get(kept.hash)).toEqual(Uint8Array.of(1));
   });
+});
+
+test("LIM-2 a store that does not answer holds no evaluation past its deadline", async () => {
+  const { clock } = fakeEnvironment();
+  const made = { at: 0, mediaType: "image/png", data: await testImage().bytes() };
+  const model = scriptedModel([{ text: "Here.", files: [made] }], { capabilities: { files: images } });
+  const blobs = { ...memoryBlobs(), put: () => new Promise<never>(() => {}) };
+  const evaluating = failureOf(
+    modelAdapter(model, { clock }).evaluate("Draw.", {
+      deadline: deadlineIn(300, clock),
+      resources: [provide(Blobs, blobs)],
+    }),
+  );
+  await clock.advance(300);
+  expect(await evaluating).toMatchObject({ code: "deadline", phase: "response" });
 });

@@ -11,7 +11,7 @@ import {
 import { agentAdapter, createSession, modelAdapter } from "@proviso/runtime";
 import { paced, sharedPace, sharedPacing } from "@proviso/runtime/routing";
 import { fakeClock, fakeEnvironment, recordEvents, scriptedModel, type FakeClock } from "@proviso/runtime/testing";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 
 const prompt = definePrompt({ key: "p", text: "Say yes." }).bind();
@@ -204,4 +204,37 @@ test("PAC-1 an option that is no pace is refused before anything is sent", async
     /pacing must be "off"/,
   );
   expect(askedAt).toEqual([]);
+});
+
+test.each([
+  [
+    "a turn whose giveBack throws",
+    {
+      ok: true,
+      turn: {
+        queuedMs: 0,
+        end() {},
+        giveBack: () => {
+          throw new Error("giveBack");
+        },
+      },
+    },
+  ],
+  ["no entry at all", undefined],
+])("SEC-3 a pace of the application's that lets go too late, with %s, ends no process", async (_, late) => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  onTestFinished(() => void process.off("unhandledRejection", note));
+  const { promise, resolve } = Promise.withResolvers<never>();
+  const pace: Pace = { state: () => ({ queued: 0, inFlight: 0, share: 1 }) as never, enter: () => promise };
+  const leaving = new AbortController();
+  const evaluating = paced(modelAdapter(scriptedModel([{ text: "yes" }])), pace).evaluate(prompt, {
+    signal: leaving.signal,
+  });
+  leaving.abort();
+  await expect(evaluating).rejects.toMatchObject({ code: "aborted" });
+  resolve(late as never);
+  await new Promise((done) => setImmediate(done));
+  expect(unhandled).toEqual([]);
 });

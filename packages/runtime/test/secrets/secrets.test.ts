@@ -187,3 +187,32 @@ test.each([
   expect(events.filter(({ type }) => type === "prompt.executed")).toHaveLength(3);
   for (const key of keys) expect(shown).not.toContain(key);
 });
+
+test.each([
+  ["PHP's rawurlencode", "pa%2Fss%21wo%2Ard%2899%29%7Cx%5Ey%20z"],
+  ["Python's quote", "pa/ss%21wo%2Ard%2899%29%7Cx%5Ey%20z"],
+  ["a path of the URL Standard", new URL("http://h/pa/ss!wo*rd(99)|x^y z").href],
+  ["a query of the URL Standard", new URL("http://h/?key=pa/ss!wo*rd(99)|x^y z").href],
+  ["a fragment of the URL Standard", new URL("http://h/#pa/ss!wo*rd(99)|x^y z").href],
+  ["small letters in its escapes", "pa%2fss%21wo%2ard%2899%29%7cx%5ey%20z"],
+  ["base64 in an address", encodeURIComponent(Buffer.from("pa/ss!wo*rd(99)|x^y z???>>>").toString("base64"))],
+  [
+    "base64 in JSON that escapes slashes",
+    Buffer.from("pa/ss!wo*rd(99)|x^y z???>>>").toString("base64").replaceAll("/", "\\/"),
+  ],
+])("SEC-1 a secret is recognised as %s writes it", async (_, shown) => {
+  const leak = defineTool({
+    name: "leak",
+    description: "Leaks.",
+    input: z.object({}),
+    execute() {
+      throw new Error(`GET ${shown} failed`);
+    },
+  });
+  const leaking = definePrompt({ key: "leak", sections: [{ key: "task", text: "Go.", tools: [leak] }] }).bind();
+  const secrets = ["pa/ss!wo*rd(99)|x^y z", "pa/ss!wo*rd(99)|x^y z???>>>"];
+  const adapter = modelAdapter(scriptedModel([{ toolCalls: [{ name: "leak" }] }, { text: "ok" }]), { secrets });
+  const { toolResults } = await adapter.evaluate(leaking);
+  expect(toolResults[0]?.result.message).toContain("[secret]");
+  expect(toolResults[0]?.result.message).not.toContain(shown.slice(-12));
+});

@@ -1,4 +1,4 @@
-import { definePrompt, type ModelProvider } from "@proviso/core";
+import { definePrompt, provideFactory, resourceKey, type ModelProvider } from "@proviso/core";
 import { modelAdapter, serverSentEvents } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -136,4 +136,22 @@ test.each([
   const stream = given === "stream" ? adapter.stream(text.bind()) : given;
   answer();
   expect(() => serverSentEvents(stream as never, options as never)).toThrow(message);
+});
+
+test("STR-6 nothing is sent after `show` threw, also while the evaluation still ends", async () => {
+  const { clock } = fakeEnvironment();
+  const Database = resourceKey<object>("database");
+  const close = (): Promise<void> => clock.sleep(50);
+  const database = provideFactory(Database, () => ({}), { eager: true, close });
+  const { stream } = modelAdapter(scriptedModel([{ text: "Hello there." }]), { clock });
+  const body = serverSentEvents(stream(text.bind(), { resources: [database] }), {
+    clock,
+    heartbeatMs: 5,
+    show() {
+      throw new Error("show failed");
+    },
+  });
+  await expect(body.getReader().read()).rejects.toThrow("show failed");
+  // Beats that are due while the database is closed: one that was sent would throw in its timer.
+  await clock.advance(100);
 });
