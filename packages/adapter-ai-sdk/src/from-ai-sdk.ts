@@ -148,7 +148,17 @@ function finishReason(answer: Answer, hasCalls: boolean): FinishReason {
   // Cut short for a reason that is not known: the answer is not whole.
   if (statusOf(answer.response?.body) === "incomplete") return "length";
   if (hasCalls) return "tool-calls";
+  if (isPaused(answer)) return "paused";
   return reason === "stop" || isSilent(answer) ? "stop" : "other";
+}
+
+/**
+ * Anthropic pauses a turn in which it runs tools itself for long: it goes on when it gets the answer back as it is. Models
+ * of v2 have the service's own word in the body alone. Source: Claude API reference, "Handling stop reasons".
+ */
+function isPaused(answer: Answer): boolean {
+  const body = answer.response?.body;
+  return raw(answer) === "pause_turn" || (isRecord(body) && body["stop_reason"] === "pause_turn");
 }
 
 /** Some compatible servers give no reason at all. */

@@ -8,8 +8,11 @@ import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
 import type { ProviderCall, Source } from "./answer-parts.ts";
 
-/** Why the model stopped, the same names for all providers. */
-export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";
+/**
+ * Why the model stopped, the same names for all providers. "paused": the provider stopped in the middle of what it does
+ * itself, a search for example; the answer so far goes back to it as it is, and it goes on.
+ */
+export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "paused" | "other";
 
 /** Whether the model calls tools: as it likes, never, at least one, or a certain one. Default "auto". */
 export type ToolChoice =

@@ -168,6 +168,7 @@ const everyFinishReason: Readonly<Record<FinishReason, true>> = {
   length: true,
   "content-filter": true,
   "tool-calls": true,
+  paused: true,
   other: true,
 };
 const finishReasons: ReadonlySet<unknown> = new Set(Object.keys(everyFinishReason));
