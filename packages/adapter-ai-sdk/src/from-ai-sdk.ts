@@ -3,10 +3,12 @@ import type { GeneratedFile, ModelFailure, ModelRequest, ModelResponse, Reported
 import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
 import { errorObjectFailure, listAt, parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
+import type { LanguageModel } from "./options.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { makesPictures, pictureIn, providerCallsIn } from "./provider-tools.ts";
 import { servedBy } from "./served-by.ts";
 import { sourcesIn, thoughtsIn } from "./answer-parts.ts";
+import { ownName } from "./tool-names.ts";
 import { usageFrom } from "./usage.ts";
 
 /** An answer, however it came. Parts that are not known are passed over. */
@@ -21,7 +23,9 @@ export function fromAiSdk(
   const broken = whyUnfinished(response?.body) ?? whyBroken(answer);
   if (broken !== undefined) return { ...broken, payload, ...(isReported(usage) ? { usage } : {}) };
 
-  const toolCalls = content.filter((part) => part.type === "tool-call" && part.providerExecuted !== true).map(callOf);
+  const toolCalls = content
+    .filter((part) => part.type === "tool-call" && part.providerExecuted !== true)
+    .map((part) => callOf(call.model, part));
   const text = textOf(content);
   const refusal = refusalIn(answer, text);
   const kept = keptParts(call.model.provider, content, providerTools);
@@ -113,11 +117,11 @@ export function separator(last: string | undefined, item: string | undefined): s
   return last !== undefined && item !== undefined && last !== item ? "\n" : "";
 }
 
-function callOf(part: LanguageModelV4Content): ToolCall {
+function callOf(model: LanguageModel, part: LanguageModelV4Content): ToolCall {
   const { toolCallId, toolName, input } = part as { toolCallId?: unknown; toolName?: unknown; input?: unknown };
   return {
     id: typeof toolCallId === "string" ? toolCallId : "",
-    name: typeof toolName === "string" ? toolName : "",
+    name: typeof toolName === "string" ? ownName(model, toolName) : "",
     arguments: typeof input === "string" ? input : (JSON.stringify(input) ?? ""),
   };
 }

@@ -32,6 +32,11 @@ export function kindOf(model: LanguageModel | string): Kind {
   return "supportsStructuredOutputs" in model ? "compatible" : "other";
 }
 
+/** Whether the model's wire is one of OpenAI's, whatever interface the model has. */
+export function isOpenAIFamily(model: LanguageModel): boolean {
+  return /^(openai|azure|litellm)\b/.test(model.provider) || "supportsStructuredOutputs" in model;
+}
+
 type Setting = keyof EvaluationSettings;
 
 /** What every model of the ecosystem is asked for by name. */
