@@ -57,6 +57,8 @@ export interface RouteStep {
    * "cancelled": another model answered first; "process": its process failed.
    */
   readonly outcome: "answered" | "cancelled" | "skipped" | "process" | ThrottleKind | ProviderErrorReason;
+  /** Why it was not asked; only where it was skipped. */
+  readonly why?: string | undefined;
   /** Milliseconds. */
   readonly durationMs: number;
   /** What it cost; left out: nothing, as far as is known. */
