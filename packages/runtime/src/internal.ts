@@ -5,6 +5,7 @@ export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./ada
 export { trackerOf } from "./budgets.ts";
 export { systemId } from "./environment.ts";
 export { toolSpecs } from "./inner-loop.ts";
+export { hiddenField } from "./hidden-field.ts";
 export { logSafely } from "./logging.ts";
 export { closingBracket } from "./output/brackets.ts";
 export { answerLimits } from "./output/extract.ts";

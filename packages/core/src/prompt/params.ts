@@ -19,7 +19,18 @@ export function checkedParams(
     const { issues, unlisted } = result;
     throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`, { issues });
   }
-  return frozenCopy({ ...result.value }) as Readonly<Record<string, unknown>>;
+  // A spread sets own properties, whatever their names are.
+  const copy: Record<string, unknown> = { ...result.value };
+  return (isFlat(copy) ? Object.freeze(copy) : frozenCopy(copy)) as Readonly<Record<string, unknown>>;
+}
+
+/** Whether no value of it can change. */
+function isFlat(params: Readonly<Record<string, unknown>>): boolean {
+  for (const key of Object.keys(params)) {
+    const item = params[key];
+    if (typeof item === "object" ? item !== null : typeof item === "function") return false;
+  }
+  return Object.getOwnPropertySymbols(params).length === 0;
 }
 
 /** Plain objects and arrays at any depth; anything else is the caller's own. */

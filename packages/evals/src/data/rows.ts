@@ -78,15 +78,18 @@ export function listed(faults: readonly string[]): string {
  * others.
  */
 export function ordered<Row>(rows: readonly NamedRow<Row>[], seed: number): readonly NamedRow<Row>[] {
+  const groups = new Map<string, string>();
+  const hashOf = (group: string): string => {
+    let hash = groups.get(group);
+    if (hash === undefined) groups.set(group, (hash = contentHash([seed, group])));
+    return hash;
+  };
   return rows
     .map((row) => {
       const by = contentHash([seed, row.id]);
-      return { row, of: row.group === undefined ? by : contentHash([seed, row.group]), by };
+      const of = row.group === undefined ? by : hashOf(row.group);
+      return { row, of, by };
     })
-    .toSorted((a, b) => compared(a.of, b.of) || compared(a.by, b.by))
+    .toSorted((a, b) => (a.of < b.of ? -1 : a.of > b.of ? 1 : a.by < b.by ? -1 : a.by > b.by ? 1 : 0))
     .map(({ row }) => row);
-}
-
-function compared(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,5 +1,7 @@
 import { DefinitionError } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
+import { hiddenField } from "@proviso/runtime/internal";
+import type { NamedRow } from "../data/rows.ts";
 import type { AttemptRecord, EvalReport } from "../results.ts";
 
 /** The verdict of a person on one answer. */
@@ -16,11 +18,11 @@ export interface Label {
   readonly drawn?: { readonly seed: number; readonly place: number } | undefined;
 }
 
-/** The rows of reports that were made in this process. */
-const rowsOfReports = new WeakMap<EvalReport, ReadonlyMap<string, unknown>>();
+/** The rows of reports that were made in this process. A WeakMap would keep them until a full collection. */
+const rowsOfReports = hiddenField<readonly NamedRow<unknown>[]>();
 
 /** Keeps the rows of a report for `toLabel`, which shows them to people: the report itself has their ids alone. */
-export function keepRows(report: EvalReport, rows: ReadonlyMap<string, unknown>): void {
+export function keepRows(report: EvalReport, rows: readonly NamedRow<unknown>[]): void {
   rowsOfReports.set(report, rows);
 }
 
@@ -49,7 +51,7 @@ export function toLabel(
   if (!Number.isSafeInteger(count) || count < 1) {
     throw new DefinitionError(`The count of labels has to be a whole number from 1, not ${count}.`);
   }
-  const rows = rowsOfReports.get(report);
+  const rows = new Map(rowsOfReports.of(report)?.map(({ id, row }) => [id, row]));
   const answers = new Map<string, { readonly rowId: string; readonly output: string; readonly answer: unknown }>();
   for (const record of report.attempts) {
     if (record.status !== "answered") continue;
@@ -61,6 +63,6 @@ export function toLabel(
     .toSorted((a, b) => (a.order < b.order ? -1 : 1))
     .slice(0, count)
     .map(({ answer: { rowId, output, answer } }, place) => {
-      return { rowId, output, by: undefined, drawn: { seed, place }, row: rows?.get(rowId), answer };
+      return { rowId, output, by: undefined, drawn: { seed, place }, row: rows.get(rowId), answer };
     });
 }

@@ -5,7 +5,9 @@ import { inTransaction, lifeOf, makePrivate, pragmaOf, sqliteModule, thisProcess
 import type { Owner } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
 import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
+import { ByKey } from "../run/by-key.ts";
 import { currentScores } from "../run/memory-store.ts";
+import { Begun } from "./begun.ts";
 import { parsed } from "./sqlite-eval-json.ts";
 import type { KeptResult } from "./sqlite-eval-results.ts";
 
@@ -16,6 +18,10 @@ const version = 1;
 const openingTimeoutMs = 5_000;
 /** Attempts that are read at once. */
 const pageSize = 500;
+/**
+ * Attempts have no index: their keys come in no order, and each of them would be one more page to write. What a run has in
+ * flight is one row, whose key is empty; in files of earlier releases it is a row for each attempt.
+ */
 const schema = `
   CREATE TABLE eval_runs (
     id INTEGER PRIMARY KEY,
@@ -31,8 +37,7 @@ const schema = `
     row_id TEXT NOT NULL,
     variant TEXT NOT NULL,
     repetition INTEGER NOT NULL,
-    record TEXT NOT NULL,
-    UNIQUE (name, row_id, variant, repetition, run)
+    record TEXT NOT NULL
   ) STRICT;
   CREATE TABLE eval_begun (
     run INTEGER NOT NULL REFERENCES eval_runs (id),
@@ -72,12 +77,8 @@ export interface EvalFile {
   end(run: number, result: KeptResult): void;
   /** Writes all of the changes, or none. */
   write(run: number, changes: readonly Change[]): void;
-  /** The newest attempts by key, after the one of that number. */
-  page(
-    name: string,
-    after: number,
-    fingerprint: Fingerprint,
-  ): readonly { readonly id: number; readonly record: AttemptRecord }[];
+  /** The next attempts of an eval, the newest first; undefined: there are no more. */
+  reader(name: string, fingerprint: Fingerprint): () => readonly AttemptRecord[] | undefined;
   /** Forgets what the runs had begun. */
   forget(runs: readonly number[]): void;
   close(): void;
@@ -120,66 +121,56 @@ function prepare(database: DatabaseSync, file: string): void {
   database.exec(resultsSchema);
 }
 
-const newestAttempts = `
-  SELECT a.id, a.record, r.scorers FROM eval_attempts a JOIN eval_runs r ON r.id = a.run
-  WHERE a.name = ? AND a.id > ? AND NOT EXISTS (
-    SELECT 1 FROM eval_attempts b WHERE b.name = a.name AND b.row_id = a.row_id AND b.variant = a.variant
-      AND b.repetition = a.repetition AND b.id > a.id)
-  ORDER BY a.id LIMIT ${pageSize}`;
-
 function evalFile(database: DatabaseSync): EvalFile {
-  const addRun = database.prepare("INSERT INTO eval_runs (name, run_id, scorers, owner) VALUES (?, ?, ?, ?)");
-  const others = database.prepare(
-    "SELECT DISTINCT r.id, r.owner FROM eval_runs r JOIN eval_begun b ON b.run = r.id WHERE r.name = ?",
-  );
-  const begunOf = database.prepare("SELECT worst_case FROM eval_begun WHERE run = ?");
   const forgetRun = database.prepare("DELETE FROM eval_begun WHERE run = ?");
-  const addBegun = database.prepare("INSERT OR REPLACE INTO eval_begun VALUES (?, ?, ?, ?, ?)");
-  const dropBegun = database.prepare(
-    "DELETE FROM eval_begun WHERE run = ? AND row_id = ? AND variant = ? AND repetition = ?",
-  );
-  // The first record of a key stays in a run; of several runs the newest counts.
+  const setBegun = database.prepare("INSERT OR REPLACE INTO eval_begun VALUES (?, '', '', 0, ?)");
+  // A file of an earlier release has an index that refuses a second record of a key in a run.
   const addAttempt = database.prepare(
     `INSERT INTO eval_attempts (run, name, row_id, variant, repetition, record)
-       SELECT id, name, ?, ?, ?, ? FROM eval_runs WHERE id = ? ON CONFLICT DO NOTHING`,
+       VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   );
   const results = resultsOf(database);
-  const page = database.prepare(newestAttempts);
+  const runs = new Map<number, WrittenRun>();
+  const forget = (run: number): void => {
+    forgetRun.run(run);
+    const written = runs.get(run);
+    if (written !== undefined) written.begun = new Begun();
+  };
   return {
-    begin: ({ name, runId, fingerprint }, at) =>
+    begin: (given, at) =>
       inTransaction(database, () => {
-        const lost: Usage[] = [];
-        for (const { id, owner } of others.all(name)) {
-          if (lifeOf(parsed<Owner>(owner)) !== "dead") continue;
-          lost.push(...begunOf.all(id as number).map(({ worst_case: worst }) => parsed<Usage>(worst)));
-          forgetRun.run(id as number);
-        }
-        const scorers = JSON.stringify(Object.entries(fingerprint.scorers));
-        const { lastInsertRowid } = addRun.run(name, runId, scorers, JSON.stringify(thisProcess()));
-        results.begin(Number(lastInsertRowid), at);
-        return { run: Number(lastInsertRowid), lost };
+        const lost = lostIn(database, given.name);
+        const run = addRun(database, given);
+        results.begin(run, at);
+        runs.set(run, { name: given.name, begun: new Begun(), made: new ByKey() });
+        return { run, lost };
       }),
-    end: results.end,
-    write(run, changes) {
+    end(run, result) {
       inTransaction(database, () => {
-        for (const change of changes) {
-          const { rowId, variant, repetition } = "record" in change ? change.record : change.begins;
-          if ("record" in change) {
-            dropBegun.run(run, rowId, variant, repetition);
-            addAttempt.run(rowId, variant, repetition, JSON.stringify(change.record), run);
-          } else addBegun.run(run, rowId, variant, repetition, JSON.stringify(change.worstCase));
-        }
+        results.end(run, result);
+        // The report says what was spent on what the run cut short.
+        forget(run);
       });
     },
-    page: (name, after, fingerprint) =>
-      page.all(name, after).map(({ id, record, scorers }) => {
-        const kept = new Map(parsed<[string, string][]>(scorers));
-        return { id: id as number, record: currentScores(parsed<AttemptRecord>(record), kept, fingerprint) };
-      }),
-    forget(runs) {
+    write(run, changes) {
+      const written = runs.get(run) as WrittenRun;
+      const { name, begun, made } = written;
+      const records = newRecords(changes, made);
+      const inFlight = begun.after(changes);
       inTransaction(database, () => {
-        for (const run of runs) forgetRun.run(run);
+        for (const record of records) {
+          const { rowId, variant, repetition } = record;
+          addAttempt.run(run, name, rowId, variant, repetition, JSON.stringify(record));
+        }
+        if (inFlight.size === 0) forgetRun.run(run);
+        else setBegun.run(run, JSON.stringify(inFlight.worstCase));
       });
+      for (const record of records) made.set(record, true);
+      written.begun = inFlight;
+    },
+    reader: (name, fingerprint) => attemptsOf(database, name, fingerprint),
+    forget(all) {
+      inTransaction(database, () => all.forEach(forget));
     },
     close: () => database.close(),
   };
@@ -192,4 +183,89 @@ function resultsOf(database: DatabaseSync): Pick<EvalFile, "end"> & { begin(run:
     begin: (run, at) => void add.run(run, at),
     end: (run, result) => void set.run(JSON.stringify(result), run),
   };
+}
+
+/** What runs of processes that ended had begun and not finished; it is forgotten. */
+function lostIn(database: DatabaseSync, name: string): readonly Usage[] {
+  const others = database.prepare(
+    "SELECT DISTINCT r.id, r.owner FROM eval_runs r JOIN eval_begun b ON b.run = r.id WHERE r.name = ?",
+  );
+  const begunOf = database.prepare("SELECT worst_case FROM eval_begun WHERE run = ?");
+  const forget = database.prepare("DELETE FROM eval_begun WHERE run = ?");
+  const lost: Usage[] = [];
+  for (const { id, owner } of others.all(name)) {
+    if (lifeOf(parsed<Owner>(owner)) !== "dead") continue;
+    lost.push(...begunOf.all(id as number).map(({ worst_case: worst }) => parsed<Usage>(worst)));
+    forget.run(id as number);
+  }
+  return lost;
+}
+
+/** Returns the number of the new run. */
+function addRun(database: DatabaseSync, { name, runId, fingerprint }: Parameters<EvalFile["begin"]>[0]): number {
+  const add = database.prepare("INSERT INTO eval_runs (name, run_id, scorers, owner) VALUES (?, ?, ?, ?)");
+  const scorers = JSON.stringify(Object.entries(fingerprint.scorers));
+  return Number(add.run(name, runId, scorers, JSON.stringify(thisProcess())).lastInsertRowid);
+}
+
+/** A run that this process writes. */
+interface WrittenRun {
+  readonly name: string;
+  begun: Begun;
+  /** What it has made: the first record of a key stays. */
+  readonly made: ByKey<true>;
+}
+
+/** The records whose keys are new to the run. */
+function newRecords(changes: readonly Change[], made: ByKey<true>): readonly AttemptRecord[] {
+  const records = new ByKey<AttemptRecord>();
+  for (const change of changes) {
+    if (!("record" in change)) continue;
+    const { record } = change;
+    if (made.get(record) === undefined && records.get(record) === undefined) records.set(record, record);
+  }
+  return [...records.values()];
+}
+
+/** Reads the attempts of an eval in pages, the newest first: of a key the first one that is read counts. */
+function attemptsOf(
+  database: DatabaseSync,
+  name: string,
+  fingerprint: Fingerprint,
+): () => readonly AttemptRecord[] | undefined {
+  const page = database.prepare(
+    `SELECT id, run, row_id, variant, repetition, record FROM eval_attempts
+     WHERE name = ? AND id < ? ORDER BY id DESC LIMIT ${pageSize}`,
+  );
+  const scorersOf = new Map<number, ReadonlyMap<string, string>>();
+  for (const { id, scorers } of database.prepare("SELECT id, scorers FROM eval_runs WHERE name = ?").all(name)) {
+    scorersOf.set(id as number, new Map(parsed<[string, string][]>(scorers)));
+  }
+  const seen = new ByKey<true>();
+  let before = Number.MAX_SAFE_INTEGER;
+  return () => {
+    const rows = page.all(name, before) as unknown as readonly AttemptRow[];
+    const records: AttemptRecord[] = [];
+    for (const { run, row_id: rowId, variant, repetition, record } of rows) {
+      const key = { rowId, variant, repetition };
+      if (seen.get(key) !== undefined) continue;
+      seen.set(key, true);
+      records.push(currentScores(parsed<AttemptRecord>(record), scorersOf.get(run) ?? none, fingerprint));
+    }
+    const last = rows.at(-1);
+    if (last === undefined) return undefined;
+    before = last.id;
+    return records;
+  };
+}
+
+const none: ReadonlyMap<string, string> = new Map();
+
+interface AttemptRow {
+  readonly id: number;
+  readonly run: number;
+  readonly row_id: string;
+  readonly variant: string;
+  readonly repetition: number;
+  readonly record: string;
 }

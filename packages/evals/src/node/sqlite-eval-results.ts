@@ -104,11 +104,10 @@ function unfinished(database: DatabaseSync, run: RunRow): ShownEval {
 function attemptsUntil(database: DatabaseSync, { id, name }: RunRow): readonly AttemptView[] {
   return database
     .prepare(
-      `SELECT json_remove(record, '$.output') FROM eval_attempts a WHERE name = ? AND run <= ? AND NOT EXISTS (
-         SELECT 1 FROM eval_attempts b WHERE b.name = a.name AND b.row_id = a.row_id AND b.variant = a.variant
-           AND b.repetition = a.repetition AND b.run <= ? AND b.id > a.id)`,
+      `SELECT json_remove(record, '$.output') FROM eval_attempts WHERE id IN (
+         SELECT max(id) FROM eval_attempts WHERE name = ? AND run <= ? GROUP BY row_id, variant, repetition)`,
     )
-    .all(name, id, id)
+    .all(name, id)
     .map(shownRow);
 }
 

@@ -1,14 +1,18 @@
 // 1. A file that is not known to be ours is read, never written.
-// 2. What is written in one turn of the loop is one transaction, and is in the file when the promises resolve.
+// 2. What is written within a millisecond is one transaction, and is in the file when the promises resolve.
 // 3. No statement waits for another connection's lock: it is tried again later, and the process goes on meanwhile.
 import { DefinitionError, systemClock, type Usage } from "@proviso/core";
 import { sqliteError, whenFree } from "@proviso/node/internal";
 import { resolve } from "node:path";
 import type { AttemptKey, AttemptRecord, EvalReport, EvalStore, Fingerprint } from "../results.ts";
+import { KeptAttempts } from "../run/kept-attempts.ts";
 import { openEvalFile, type Change, type EvalFile } from "./sqlite-eval-file.ts";
 
 /** Milliseconds that another process's write is waited for. */
 const busyTimeoutMs = 10_000;
+
+/** Milliseconds that a change waits for others. A sleep of none is over in the same turn of the loop, before the next one. */
+const commitAfterMs = 1;
 
 interface Waiting {
   readonly change: Change;
@@ -47,33 +51,29 @@ class SqliteEvalStore implements EvalStore, Disposable {
     this.#file = openEvalFile(path);
   }
 
-  async open(run: Parameters<EvalStore["open"]>[0]): Promise<{
-    readonly finished: AsyncIterable<AttemptRecord>;
-    readonly lost: Awaited<ReturnType<EvalStore["open"]>>["lost"];
-  }> {
+  async open(run: Parameters<EvalStore["open"]>[0]): ReturnType<EvalStore["open"]> {
     const begun = await this.#try("Opening a run in", (file) => {
       return file.begin(run, new Date(systemClock.now()).toISOString());
     });
     this.#runs.set(run.runId, (this.#latest = begun.run));
-    return { finished: this.#finished(run.name, run.fingerprint), lost: begun.lost };
+    return { finished: new KeptAttempts(() => this.#pages(run.name, run.fingerprint)), lost: begun.lost };
   }
 
-  async *#finished(name: string, fingerprint: Fingerprint): AsyncIterable<AttemptRecord> {
-    for (let after = 0; ;) {
-      const page = await this.#try("Reading", (file) => file.page(name, after, fingerprint));
-      for (const { record } of page) yield record;
-      const last = page.at(-1);
-      if (last === undefined) return;
-      after = last.id;
+  async *#pages(name: string, fingerprint: Fingerprint): AsyncIterable<readonly AttemptRecord[]> {
+    const next = await this.#try("Reading", (file) => file.reader(name, fingerprint));
+    for (;;) {
+      const page = await this.#try("Reading", next);
+      if (page === undefined) return;
+      yield page;
     }
   }
 
-  async begin(key: AttemptKey, worstCase: Usage, runId?: string): Promise<void> {
-    await this.#write({ begins: key, worstCase }, runId);
+  begin(key: AttemptKey, worstCase: Usage, runId?: string): Promise<void> {
+    return this.#write({ begins: key, worstCase }, runId);
   }
 
-  async finish(record: AttemptRecord, runId?: string): Promise<void> {
-    await this.#write({ record }, runId);
+  finish(record: AttemptRecord, runId?: string): Promise<void> {
+    return this.#write({ record }, runId);
   }
 
   async end({ attempts, ...report }: EvalReport): Promise<void> {
@@ -102,21 +102,21 @@ class SqliteEvalStore implements EvalStore, Disposable {
     }
   }
 
-  #write(change: Change, runId: string | undefined): Promise<void> {
+  async #write(change: Change, runId: string | undefined): Promise<void> {
     const run = runId === undefined ? this.#latest : this.#runs.get(runId);
     if (run === undefined) throw new DefinitionError(`No such run was opened in the file of attempts ${this.#path}.`);
     const written = new Promise<void>((resolved, failed) => {
       this.#waiting.push({ change, run, written: resolved, failed });
     });
     this.#writing ??= this.#writeAll();
-    return written;
+    await written;
   }
 
   /** Writes what waits, turn by turn. Never rejects: each change has its own promise. */
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Attempts that begin or end in one turn of the loop share a commit.
-      await systemClock.sleep(0);
+      // A commit costs more than an attempt, so those that begin or end at about the same time share one.
+      await systemClock.sleep(commitAfterMs);
       const waiting = this.#take();
       try {
         await this.#try("Writing", () => this.#flush(waiting));
@@ -134,10 +134,11 @@ class SqliteEvalStore implements EvalStore, Disposable {
   }
 
   #flush(waiting: readonly Waiting[]): void {
-    for (const run of new Set(waiting.map((each) => each.run))) {
-      const own = waiting.filter((each) => each.run === run);
-      const changes = own.map(({ change }) => change);
-      if (changes.length > 0) this.#file.write(run, changes);
+    for (const [run, own] of Map.groupBy(waiting, (each) => each.run)) {
+      this.#file.write(
+        run,
+        own.map(({ change }) => change),
+      );
       for (const { written } of own) written();
     }
   }

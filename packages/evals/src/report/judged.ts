@@ -7,7 +7,7 @@ import { agreement } from "../statistics/agreement.ts";
 import { correctedDifference, correctedWithin, type JudgedRow } from "../statistics/corrected-rows.ts";
 import type { Estimate, Level } from "../statistics/estimate.ts";
 import { estimateOf } from "./numbers.ts";
-import { attemptsByRow, rowValues, scoreOf, type Outside, type View } from "./view.ts";
+import { rowValues, scoreOf, type Outside, type View } from "./view.ts";
 
 /** Labels below which a judge is not corrected. */
 export const fewestLabels = 30;
@@ -74,7 +74,7 @@ function scored(record: AttemptRecord, scorer: string): number | undefined {
 function labelledPairs(view: View, of: Asked): readonly { readonly person: number; readonly judge: number }[] {
   const verdicts = verdictsOf(of, false);
   const pairs = new Map<string, readonly { readonly person: number; readonly judge: number }[]>();
-  const attempts = attemptsByRow(view, of.variant);
+  const attempts = view.attemptsOf(of.variant);
   for (const [place, { id }] of view.rows.entries()) {
     for (const record of attempts[place] ?? []) {
       const judge = scored(record, of.scorer);
@@ -130,7 +130,7 @@ interface CountedRow extends JudgedRow {
 /** undefined: an attempt of the row is missing or not scored. */
 function judgedRows(view: View, of: Asked): readonly (CountedRow | undefined)[] {
   const verdicts = verdictsOf(of, true);
-  const attempts = attemptsByRow(view, of.variant);
+  const attempts = view.attemptsOf(of.variant);
   return view.rows.map(({ id, group }, place) => {
     const row = judgedRow(attempts[place] ?? [], of, { id, verdicts });
     return row && { ...row, cluster: group };

@@ -1,12 +1,11 @@
 // The difference that pairs of answers make: 1 where the variant's is better, -1 where the baseline's is, else 0.
 import type { AnyDefinition } from "../define/define-eval.ts";
 import type { AttemptRecord, Difference, PairReport } from "../results.ts";
-import { keyOf } from "../run/memory-store.ts";
 import type { AskedPair } from "../run/pairs.ts";
 import { outsideReasons } from "../scores/outside.ts";
 import type { Level } from "../statistics/estimate.ts";
 import { differenceOf } from "./numbers.ts";
-import { attemptsByRow, type Outside, type RowValue, type RowValues, type View } from "./view.ts";
+import type { Outside, RowValue, RowValues, View } from "./view.ts";
 
 /** The asked pairs of a run, by what they are about. */
 export type PairsByKey = ReadonlyMap<string, AskedPair>;
@@ -20,7 +19,7 @@ function pairKey(
   variant: string,
   { rowId, repetition }: Pick<AskedPair, "rowId" | "repetition">,
 ): string {
-  return keyOf({ rowId, variant: JSON.stringify([scorer, variant]), repetition });
+  return JSON.stringify([rowId, repetition, scorer, variant]);
 }
 
 interface Compared {
@@ -73,7 +72,7 @@ function sidesOf({ view, pairs, baseline, variant }: Compared, scorer: string, o
   const values: RowValue[] = [];
   const zeros: RowValue[] = [];
   const unscored = new Set<string>();
-  const [allOthers, allOwn] = [attemptsByRow(view, baseline), attemptsByRow(view, variant)];
+  const [allOthers, allOwn] = [view.attemptsOf(baseline), view.attemptsOf(variant)];
   for (const [place, { id, hash, group }] of view.rows.entries()) {
     const [others, own] = [allOthers[place], allOwn[place]];
     if (others === undefined || own === undefined) continue;

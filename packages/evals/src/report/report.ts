@@ -1,9 +1,10 @@
 import type { ErrorReason, Usage } from "@proviso/core";
-import { addUsage, noUsage } from "@proviso/core/internal";
 import type { NamedRow } from "../data/rows.ts";
 import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
 import type { EarlyLooks } from "../run/early-looks.ts";
 import type { Records } from "../run/records.ts";
+import { isUnscored } from "../run/scoring.ts";
+import { UsageSum } from "../run/usage-sum.ts";
 import { levelOf, type Level } from "../statistics/estimate.ts";
 import type {
   AttemptRecord,
@@ -22,7 +23,7 @@ import { scoreReport } from "./judged.ts";
 import { differenceOf, estimateOf } from "./numbers.ts";
 import { pairDifferences, pairReports, type PairsByKey } from "./pairs.ts";
 import { savedAsBaseline, type savedBaseline } from "./saved.ts";
-import { rowValues, type Pick as PickNumber, type View } from "./view.ts";
+import { rowValues, View, type Pick as PickNumber } from "./view.ts";
 
 /** What a report is made of. */
 export interface Reported {
@@ -75,7 +76,7 @@ export function reportOf(of: Reported): EvalReport {
   const settled = ended?.why === "settled" ? looks?.settled() : undefined;
   const isCut = ended !== undefined && ended.why !== "settled";
   const repetitions = definition.repetitions ?? 1;
-  const view: View = { rows: settled === undefined ? rows : rows.slice(0, settled.rows), records };
+  const view = new View(settled === undefined ? rows : rows.slice(0, settled.rows), records);
   const baseline = baselineOf(of);
   const confidence = of.options.confidence ?? 0.95;
   const decisions = decisionsOf(definition, variants, baseline);
@@ -129,7 +130,8 @@ function variantReport(
     measure,
     estimateOf(rowValues(view, name, measures[measure]), level, undefined),
   ]);
-  const models = new Set(own.flatMap(({ model }) => (model === undefined ? [] : [model])));
+  const models = new Set<string>();
+  for (const { model } of own) if (model !== undefined) models.add(model);
   return {
     adapter: adapter.name,
     models: [...models].toSorted(),
@@ -138,13 +140,21 @@ function variantReport(
     pairs: pairReports(of.definition, of.pairs, name),
     measures: Object.fromEntries(measured) as VariantReport["measures"],
     spent: {
-      subject: own.reduce((sum, { usage }) => addUsage(sum, usage), noUsage),
-      judges: [...own.map(({ judgeUsage }) => judgeUsage), ...pairUsages(of, name)].reduce(
-        (sum, usage) => addUsage(sum, usage),
-        noUsage,
-      ),
+      subject: sumOf(own, ({ usage }) => usage).usage,
+      judges: sumOf(own, ({ judgeUsage }) => judgeUsage, pairUsages(of, name)).usage,
     },
   };
+}
+
+function sumOf(
+  own: readonly AttemptRecord[],
+  usageOf: (record: AttemptRecord) => Usage,
+  more: readonly Usage[] = [],
+): UsageSum {
+  const sum = new UsageSum();
+  for (const record of own) sum.add(usageOf(record));
+  for (const usage of more) sum.add(usage);
+  return sum;
 }
 
 function pairUsages({ pairs }: Reported, variant: string): readonly Usage[] {
@@ -154,9 +164,8 @@ function pairUsages({ pairs }: Reported, variant: string): readonly Usage[] {
 function countsOf(own: readonly AttemptRecord[], planned: number): Counts {
   const failed: Partial<Record<ErrorReason, number>> = {};
   for (const { failure } of own) if (failure !== undefined) failed[failure.reason] = (failed[failure.reason] ?? 0) + 1;
-  const answered = own.filter(({ status }) => status === "answered");
-  const unscored = answered.filter(({ scores }) => Object.values(scores).some((score) => "unscored" in score));
-  return { planned, answered: answered.length, failed, unscored: unscored.length, notRun: planned - own.length };
+  const answered = own.filter(({ status }) => status === "answered").length;
+  return { planned, answered, failed, unscored: own.filter(isUnscored).length, notRun: planned - own.length };
 }
 
 function differencesOf({ of, view, baseline, level }: Making, variant: string): Readonly<Record<string, Difference>> {

@@ -5,11 +5,27 @@ import { outsideReasons } from "../scores/outside.ts";
 import type { Observation } from "../statistics/estimate.ts";
 import type { AttemptRecord } from "../results.ts";
 
-/** The attempts that numbers are made of. What is computed of a view is kept, so nothing is added to one. */
-export interface View {
+/** The attempts that numbers are made of. What is computed of a view is kept with it, so nothing is added to one. */
+export class View {
   /** The rows, in the order of the run; of a run that ended early, the first of them. */
   readonly rows: readonly NamedRow<object>[];
-  readonly records: Records;
+  readonly #records: Records;
+  readonly #byVariant = new Map<string, readonly (readonly AttemptRecord[] | undefined)[]>();
+
+  constructor(rows: readonly NamedRow<object>[], records: Records) {
+    this.rows = rows;
+    this.#records = records;
+  }
+
+  /** The attempts of each row; undefined: one of the row's is missing. Each score and measure is made of the same ones. */
+  attemptsOf(variant: string): readonly (readonly AttemptRecord[] | undefined)[] {
+    let attempts = this.#byVariant.get(variant);
+    if (attempts === undefined) {
+      attempts = this.rows.map((_, place) => this.#records.of(place, variant));
+      this.#byVariant.set(variant, attempts);
+    }
+    return attempts;
+  }
 }
 
 /** How failures of the surroundings count: as what they are scored, or as one end of the range. */
@@ -31,30 +47,18 @@ export interface RowValues {
 /** A number of an attempt; undefined: it has none. */
 export type Pick = (record: AttemptRecord) => number | "unscored" | undefined;
 
-/** The attempts by view and variant, row by row: each score and measure of a report is made of the same ones. */
-const attemptsOfViews = new WeakMap<View, Map<string, readonly (readonly AttemptRecord[] | undefined)[]>>();
-
-/** Returns the attempts of each row; undefined: one of the row's is missing. */
-export function attemptsByRow(view: View, variant: string): readonly (readonly AttemptRecord[] | undefined)[] {
-  let byVariant = attemptsOfViews.get(view);
-  if (byVariant === undefined) attemptsOfViews.set(view, (byVariant = new Map()));
-  let attempts = byVariant.get(variant);
-  if (attempts === undefined) {
-    attempts = view.rows.map((_, place) => view.records.of(place, variant));
-    byVariant.set(variant, attempts);
-  }
-  return attempts;
-}
-
 /** One number a row: the mean of its repetitions. */
 export function rowValues(view: View, variant: string, pick: Pick): RowValues {
   const values: RowValue[] = [];
   const unscored = new Set<string>();
-  const attempts = attemptsByRow(view, variant);
-  for (const [place, { id, hash, group }] of view.rows.entries()) {
+  const attempts = view.attemptsOf(variant);
+  const { rows } = view;
+  for (let place = 0; place < rows.length; place++) {
     const value = meanOf(attempts[place], pick);
+    if (value === undefined) continue;
+    const { id, hash, group } = rows[place] as NamedRow<object>;
     if (value === "unscored") unscored.add(id);
-    else if (value !== undefined) values.push({ id, value, hash, cluster: group });
+    else values.push({ id, value, hash, cluster: group });
   }
   return { values, unscored };
 }
@@ -62,6 +66,8 @@ export function rowValues(view: View, variant: string, pick: Pick): RowValues {
 /** undefined: an attempt is missing, or has no such number. */
 function meanOf(attempts: readonly AttemptRecord[] | undefined, pick: Pick): ReturnType<Pick> {
   if (attempts === undefined || attempts.length === 0) return undefined;
+  const [only] = attempts;
+  if (attempts.length === 1 && only !== undefined) return pick(only);
   let sum = 0;
   let isKnown = true;
   for (const attempt of attempts) {

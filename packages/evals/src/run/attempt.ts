@@ -35,6 +35,8 @@ export interface AttemptWorld {
   readonly signal: AbortSignal;
   readonly pacing: EvaluateOptions["pacing"];
   readonly journal?: { run(): JournalRun } | undefined;
+  /** What the evaluations of a variant are given, whichever row they are about; filled with its first attempt. */
+  readonly given: Map<ReadyVariant, EvaluateOptions>;
 }
 
 /** An attempt that is to be made. */
@@ -43,6 +45,8 @@ export interface PlannedAttempt extends AttemptKey {
   readonly place: number;
   readonly row: NamedRow<object>;
   readonly of: ReadyVariant;
+  /** The prompt of the row, which the hash is of; undefined: a task, or a prompt that could not be bound. */
+  readonly prompt: Prompt | undefined;
   /** The hash of what the model is shown first, and of the variant. */
   readonly subjectHash: string;
 }
@@ -87,9 +91,9 @@ export async function attempted(
   try {
     let ended: Ended;
     try {
-      stage = await staged(definition, planned, world);
-      ended = { output: await answered(planned, stage, spent) };
-      ended = jsonOutput(ended.output);
+      const own = definition.resources && (await openResources(definition.resources(planned.row.row)));
+      stage = staged(definition, planned, { world, own, shown: own ?? noResources ?? (await openNone()) });
+      ended = jsonOutput(await answered(planned, stage, spent));
     } catch (error) {
       ended = failed(error, planned, spent);
     }
@@ -97,11 +101,14 @@ export async function attempted(
     if (world.signal.aborted) return { notRun: "aborted", usage: spent.usage };
     const durationMs = Math.max(0, world.clock.now() - startedAt);
     const judges = new JudgesOfAttempt(world);
-    const record = await recorded(definition, planned, { stage, ended, spent, durationMs, judges });
+    const resources = stage?.resources ?? noResources ?? (await openNone());
+    const attempt = attemptOf(planned, { stage, ended, spent, durationMs, resources });
+    const scores = await scoresOf(definition, attempt, judges);
+    const record = recordOf(definition, planned, { attempt, ended, scores, spent, judges });
     if (judges.cut !== undefined) return { notRun: judges.cut, usage: addUsage(spent.usage, judges.usage) };
     return record;
   } finally {
-    await closed(stage);
+    if (stage?.close !== undefined) await closed(stage.close);
   }
 }
 
@@ -128,7 +135,7 @@ class Spent {
   async add<Output>(evaluating: Promise<PromptResponse<Output>>): Promise<PromptResponse<Output>> {
     try {
       const response = await evaluating;
-      this.usage = addUsage(this.usage, response.usage);
+      this.usage = this.usage === noUsage ? response.usage : addUsage(this.usage, response.usage);
       this.model = response.model;
       return response;
     } catch (error) {
@@ -138,43 +145,59 @@ class Spent {
   }
 }
 
-let opened: Promise<Resources> | undefined;
-
 /** What attempts without resources show their scorers: nothing is in it, so all of them share it. */
-function noResources(): Promise<Resources> {
-  return (opened ??= openResources([]));
+let noResources: Resources | undefined;
+
+async function openNone(): Promise<Resources> {
+  return (noResources = await openResources([]));
 }
 
-async function staged(definition: AnyDefinition, { row, of }: PlannedAttempt, world: AttemptWorld): Promise<Stage> {
-  const { budget, signal, pacing, clock, newId } = world;
-  const session = definition.session?.(row.row) ?? createSession({ id: newId() });
-  const own = definition.resources && (await openResources(definition.resources(row.row)));
+function staged(
+  definition: AnyDefinition,
+  { row, of }: PlannedAttempt,
+  {
+    world,
+    own,
+    shown,
+  }: { readonly world: AttemptWorld; readonly own: OwnResources | undefined; readonly shown: Resources },
+): Stage {
+  const session = definition.session?.(row.row) ?? createSession({ id: world.newId() });
   const events: SessionEvent[] = [];
   session.on("*", (event) => void events.push(event));
+  const deadline = deadlineIn(definition.timeoutMs ?? defaultTimeoutMs, world.clock);
+  // One spread, and in front: V8 makes an object with one behind other fields many times slower.
+  const options: Given = { ...givenTo(of, world), session, deadline };
+  if (own !== undefined) options.resources = own;
+  if (definition.messages !== undefined) options.messages = definition.messages(row.row);
+  return { session, resources: shown, close: own && (() => own[Symbol.asyncDispose]()), events, options };
+}
+
+type OwnResources = Awaited<ReturnType<typeof openResources>>;
+type Given = { -readonly [Name in keyof EvaluateOptions]: EvaluateOptions[Name] };
+
+/** What all attempts of a variant are given. */
+function givenTo(of: ReadyVariant, { given, budget, signal, pacing }: AttemptWorld): EvaluateOptions {
+  const known = given.get(of);
+  if (known !== undefined) return known;
   const { overrides, options } = of.settings;
-  const given: EvaluateOptions = {
+  const made: EvaluateOptions = {
     ...options,
-    session,
-    ...(own === undefined ? {} : { resources: own }),
     signal,
-    deadline: deadlineIn(definition.timeoutMs ?? defaultTimeoutMs, clock),
     ...(overrides === undefined ? {} : { overrides }),
     ...(budget === undefined ? {} : { budget }),
     ...(pacing === undefined ? {} : { pacing }),
-    ...(definition.messages === undefined ? {} : { messages: definition.messages(row.row) }),
   };
-  const close = own && (() => own[Symbol.asyncDispose]());
-  return { session, resources: own ?? (await noResources()), close, events, options: given };
+  given.set(of, made);
+  return made;
 }
 
-async function answered({ row, of }: PlannedAttempt, stage: Stage, spent: Spent): Promise<unknown> {
+async function answered({ row, of, prompt }: PlannedAttempt, stage: Stage, spent: Spent): Promise<unknown> {
   const { session, resources, options } = stage;
-  const evaluate = <Output>(
-    prompt: Prompt<Output>,
-    more: Partial<EvaluateOptions> = {},
-  ): Promise<PromptResponse<Output>> =>
-    spent.add(of.adapter.evaluate(prompt, { ...options, ...spent.recorded(more), ...more }));
-  if ("prompt" in of.subject) return (await evaluate(of.subject.prompt(row.row))).output;
+  if ("prompt" in of.subject) {
+    const asked = prompt ?? of.subject.prompt(row.row);
+    const { run } = spent.recorded();
+    return (await spent.add(of.adapter.evaluate(asked, run === undefined ? options : { ...options, run }))).output;
+  }
   const { messages: _first, ...later } = options;
   const signal = options.signal as AbortSignal;
   return of.subject.task(row.row, {
@@ -204,65 +227,69 @@ function unforeseen(message: string, cause: unknown, usage: Usage): EvaluationFa
   return new InternalError(message, { phase: "render", promptName: "", usage, messages: [], toolResults: [], cause });
 }
 
-async function recorded(
-  definition: AnyDefinition,
-  planned: PlannedAttempt,
+/** What scorers are shown. */
+function attemptOf(
+  { rowId, variant, repetition, row }: PlannedAttempt,
   of: {
     readonly stage: Stage | undefined;
     readonly ended: Ended;
     readonly spent: Spent;
     readonly durationMs: number;
+    readonly resources: Resources;
+  },
+): Attempt | FailedAttempt {
+  const { stage, ended, spent, durationMs, resources } = of;
+  const events = stage?.events ?? [];
+  let turns = 0;
+  for (const event of events) if (event.type === "provider.responded") turns += 1;
+  const session = stage?.session ?? createSession();
+  const { usage } = spent;
+  const base = { variant, row: row.row, rowId, repetition, events, session, resources, usage, turns, durationMs };
+  return ended.failure === undefined ? { ...base, output: ended.output } : { ...base, failure: ended.failure };
+}
+
+/** What is kept. */
+function recordOf(
+  definition: AnyDefinition,
+  { rowId, variant, repetition, row, subjectHash }: PlannedAttempt,
+  of: {
+    readonly attempt: Attempt | FailedAttempt;
+    readonly ended: Ended;
+    readonly scores: AttemptRecord["scores"];
+    readonly spent: Spent;
     readonly judges: JudgesOfAttempt;
   },
-): Promise<AttemptRecord> {
-  const { stage, ended, spent, durationMs, judges } = of;
-  const { rowId, variant, repetition, row, subjectHash } = planned;
-  const events = stage?.events ?? [];
-  const turns = events.filter((event) => event.type === "provider.responded").length;
-  const session = stage?.session ?? createSession();
-  const resources = stage?.resources ?? (await noResources());
-  const base = {
-    variant,
-    row: row.row,
-    rowId,
-    repetition,
-    events,
-    session,
-    resources,
-    usage: spent.usage,
-    turns,
-    durationMs,
-  };
-  const attempt: Attempt | FailedAttempt =
-    ended.failure === undefined ? { ...base, output: ended.output } : { ...base, failure: ended.failure };
-  const scores = await scoresOf(definition, attempt, judges);
+): AttemptRecord {
+  const { ended, spent, judges } = of;
+  const { failure } = ended;
   const redact = redactionOf(definition);
-  return {
+  // Written out: what stands behind a spread costs V8 more than all the rest of a record.
+  const record: AttemptRecord = {
     rowId,
     variant,
     repetition,
     rowHash: row.hash,
     subjectHash,
-    ...(ended.failure === undefined
-      ? { status: "answered", output: redact(ended.output) }
-      : {
-          status: "failed",
-          failure: { reason: ended.reason ?? "unknown_error", message: redact(ended.failure.message) },
-        }),
-    scores: redact(scores),
+    status: "answered",
+    output: failure === undefined ? redact(ended.output) : undefined,
+    scores: redact(of.scores),
     usage: spent.usage,
     judgeUsage: judges.usage,
     model: spent.model,
-    ...(spent.runIds.length === 0 ? {} : { runIds: spent.runIds }),
-    turns,
-    durationMs,
+    turns: of.attempt.turns,
+    durationMs: of.attempt.durationMs,
   };
+  const whole = spent.runIds.length === 0 ? record : { ...record, runIds: spent.runIds };
+  if (failure === undefined) return whole;
+  const { output: _, ...rest } = whole;
+  const shown = { reason: ended.reason ?? "unknown_error", message: redact(failure.message) };
+  return { ...rest, status: "failed", failure: shown };
 }
 
 /** What a close throws changes nothing: the attempt is over. */
-async function closed(stage: Stage | undefined): Promise<void> {
+async function closed(close: () => PromiseLike<void>): Promise<void> {
   try {
-    await stage?.close?.();
+    await close();
   } catch {
     // What was answered and scored stands.
   }

@@ -4,7 +4,7 @@ import type { AttemptRecord } from "../results.ts";
 import type { Records } from "./records.ts";
 import { decided, decisionsOf, gateConfidence } from "../report/gates.ts";
 import { baselineOf, type Reported } from "../report/report.ts";
-import type { View } from "../report/view.ts";
+import { View } from "../report/view.ts";
 import type { Level } from "../statistics/estimate.ts";
 import { levelAtLook, lookBoundaries, plannedLooks } from "../statistics/looks.ts";
 
@@ -60,7 +60,7 @@ export function earlyLooks(of: Looked): EarlyLooks | undefined {
       // The last look is the end of the run.
       if (due === -1 || due === looks.length - 1) return false;
       const count = looks[due]?.rows ?? 0;
-      const view: View = { rows: rows.slice(0, count), records };
+      const view = new View(rows.slice(0, count), records);
       const levels = levelsAt(due);
       const gates = decided(decisions, view, { definition, baseline, level: levels.gateLevel, isCut: false });
       if (gates.some(({ verdict }) => verdict === "unsettled")) return false;

@@ -16,6 +16,8 @@ class Seen {
   readonly #usages: Usage[] = [];
   #oldest = 0;
   #sorted: Readonly<Record<Amount, number[]>> | undefined;
+  /** The p90 of each amount; undefined: not known since the last change. */
+  #expected: Usage | undefined;
 
   add(usage: Usage): void {
     const isFull = this.#usages.length === mostSeen;
@@ -29,15 +31,26 @@ class Seen {
       const sorted = this.#sorted[amount];
       const [gone, value] = [oldest?.[amount] ?? 0, usage[amount] ?? 0];
       if (oldest !== undefined && gone === value) continue;
+      this.#expected = undefined;
       if (oldest !== undefined) sorted.splice(placeOf(sorted, gone), 1);
       sorted.splice(placeOf(sorted, value), 0, value);
     }
   }
 
-  p90(amount: Amount): number {
-    this.#sorted ??= this.#inOrder();
-    const sorted = this.#sorted[amount];
-    return sorted[Math.ceil(0.9 * sorted.length) - 1] ?? 0;
+  /** The p90 of each amount. */
+  expected(): Usage {
+    if (this.#expected !== undefined) return this.#expected;
+    const sorted = (this.#sorted ??= this.#inOrder());
+    const p90 = (amount: Amount): number => sorted[amount][Math.ceil(0.9 * sorted[amount].length) - 1] ?? 0;
+    const costUsd = p90("costUsd");
+    return (this.#expected = {
+      ...noUsage,
+      inputTokens: p90("inputTokens"),
+      outputTokens: p90("outputTokens"),
+      totalTokens: p90("totalTokens"),
+      ...(costUsd === 0 ? {} : { costUsd }),
+      estimated: true,
+    });
   }
 
   #inOrder(): Readonly<Record<Amount, number[]>> {
@@ -66,42 +79,33 @@ function placeOf(sorted: readonly number[], value: number): number {
 /** What an attempt is expected to spend at most: the p90 of its variant's attempts so far. */
 export class Expected {
   readonly #seen = new Map<string, Seen>();
-  #inFlight: Usage = noUsage;
+  readonly #inFlight: Record<Amount, number> = { inputTokens: 0, outputTokens: 0, totalTokens: 0, costUsd: 0 };
 
   add({ variant, usage, judgeUsage }: AttemptRecord): void {
     let seen = this.#seen.get(variant);
     if (seen === undefined) this.#seen.set(variant, (seen = new Seen()));
-    seen.add(addUsage(usage, judgeUsage));
+    seen.add(judgeUsage === noUsage ? usage : addUsage(usage, judgeUsage));
   }
 
   /** Nothing where no attempt of the variant has ended yet: then the budget itself is the bound. */
   of(variant: string): Usage {
-    const seen = this.#seen.get(variant);
-    if (seen === undefined) return noUsage;
-    const costUsd = seen.p90("costUsd");
-    return {
-      ...noUsage,
-      inputTokens: seen.p90("inputTokens"),
-      outputTokens: seen.p90("outputTokens"),
-      totalTokens: seen.p90("totalTokens"),
-      ...(costUsd === 0 ? {} : { costUsd }),
-      estimated: true,
-    };
+    return this.#seen.get(variant)?.expected() ?? noUsage;
   }
 
   begin(usage: Usage): void {
-    this.#inFlight = addUsage(this.#inFlight, usage);
+    const inFlight = this.#inFlight;
+    inFlight.inputTokens += usage.inputTokens;
+    inFlight.outputTokens += usage.outputTokens;
+    inFlight.totalTokens += usage.totalTokens;
+    inFlight.costUsd += usage.costUsd ?? 0;
   }
 
   end(usage: Usage): void {
-    const less = (amount: Amount): number => Math.max(0, (this.#inFlight[amount] ?? 0) - (usage[amount] ?? 0));
-    this.#inFlight = {
-      ...this.#inFlight,
-      inputTokens: less("inputTokens"),
-      outputTokens: less("outputTokens"),
-      totalTokens: less("totalTokens"),
-      costUsd: less("costUsd"),
-    };
+    const inFlight = this.#inFlight;
+    inFlight.inputTokens = Math.max(0, inFlight.inputTokens - usage.inputTokens);
+    inFlight.outputTokens = Math.max(0, inFlight.outputTokens - usage.outputTokens);
+    inFlight.totalTokens = Math.max(0, inFlight.totalTokens - usage.totalTokens);
+    inFlight.costUsd = Math.max(0, inFlight.costUsd - (usage.costUsd ?? 0));
   }
 
   /** Whether what is spent, in flight and wanted fits the budget. */
@@ -117,7 +121,7 @@ export class Expected {
     };
     return amounts.every((amount) => {
       const limit = limits[amount];
-      const sum = (consumed[amount] ?? 0) + (this.#inFlight[amount] ?? 0) + (wanted[amount] ?? 0);
+      const sum = (consumed[amount] ?? 0) + this.#inFlight[amount] + (wanted[amount] ?? 0);
       return limit === undefined || sum <= limit;
     });
   }

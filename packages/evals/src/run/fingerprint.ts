@@ -10,7 +10,7 @@ export function fingerprintOf(
   rows: readonly NamedRow<object>[],
   variants: readonly ReadyVariant[],
 ): Fingerprint {
-  const content = rows.map(({ id, hash }) => [id, hash]).toSorted(([a = ""], [b = ""]) => (a < b ? -1 : a > b ? 1 : 0));
+  const content = rows.toSorted((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)).map(({ id, hash }) => [id, hash]);
   const scorers = Object.entries(definition.scorers).map(([name, given]) => {
     const { version, range } = scorerOf(given);
     return [name, contentHash({ version, range })] as const;

@@ -12,10 +12,10 @@ export class Lanes {
   readonly #clock: Clock;
   /** The requests of workers have their pace where they are made. */
   readonly #isElsewhere: boolean;
-  readonly #doors = new WeakMap<ProviderAdapter, Door>();
-  readonly #ofPaces = new WeakMap<Pace, Door>();
+  readonly #doors = new Map<ProviderAdapter, Door>();
+  readonly #ofPaces = new Map<Pace, Door>();
   readonly #used = new Map<string, Pace>();
-  readonly #known = new WeakSet<Pace>();
+  readonly #known = new Set<Pace>();
 
   constructor({ pacing: given, random, workers }: RunOptions, clock: Clock) {
     const pacing = given ?? sharedPacing({ clock, ...(random === undefined ? {} : { random }) });

@@ -1,4 +1,9 @@
-import type { AttemptKey, AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
+import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
+import { ByKey } from "./by-key.ts";
+import { KeptAttempts } from "./kept-attempts.ts";
+
+/** What is kept in memory is kept at once: nothing has to wait for it. */
+export const atOnce: Promise<void> = Promise.resolve();
 
 /** A record, and the scorers that scored it. */
 interface Kept {
@@ -8,7 +13,7 @@ interface Kept {
 
 /** Where the attempts of a run go, and the scorers that score them. */
 interface OpenRun {
-  readonly kept: Map<string, Kept>;
+  readonly kept: ByKey<Kept>;
   readonly scorers: ReadonlyMap<string, string>;
 }
 
@@ -17,27 +22,26 @@ interface OpenRun {
  * use it at the same time. Nothing is ever lost: a run of this process says itself what it spent.
  */
 export function memoryEvalStore(): EvalStore {
-  const finished = new Map<string, Map<string, Kept>>();
+  const finished = new Map<string, ByKey<Kept>>();
   const runs = new Map<string, OpenRun>();
   let latest: OpenRun | undefined;
   return Object.freeze<EvalStore>({
     async open({ name, runId, fingerprint }) {
-      const kept = finished.get(name) ?? new Map<string, Kept>();
+      const kept = finished.get(name) ?? new ByKey<Kept>();
       finished.set(name, kept);
       latest = { kept, scorers: new Map(Object.entries(fingerprint.scorers)) };
       runs.set(runId, latest);
-      const records = [...kept.values()].map((each) => currentScores(each.record, each.scorers, fingerprint));
-      return {
-        finished: (async function* () {
-          yield* records;
-        })(),
-        lost: [],
+      const records = Array.from(kept.values(), (each) => currentScores(each.record, each.scorers, fingerprint));
+      const page = async function* (): AsyncGenerator<readonly AttemptRecord[]> {
+        if (records.length > 0) yield records;
       };
+      return { finished: new KeptAttempts(page), lost: [] };
     },
-    async begin() {},
-    async finish(record, runId) {
+    begin: () => atOnce,
+    finish(record, runId) {
       const run = runs.get(runId ?? "") ?? latest;
-      run?.kept.set(keyOf(record), { record, scorers: run.scorers });
+      run?.kept.set(record, { record, scorers: run.scorers });
+      return atOnce;
     },
     async close() {},
   });
@@ -46,8 +50,8 @@ export function memoryEvalStore(): EvalStore {
 /** Keeps nothing: the attempts of a run are in its report. */
 export const nothingKept: EvalStore = Object.freeze<EvalStore>({
   open: async () => ({ finished: (async function* () {})(), lost: [] }),
-  async begin() {},
-  async finish() {},
+  begin: () => atOnce,
+  finish: () => atOnce,
   async close() {},
 });
 
@@ -57,14 +61,8 @@ export function currentScores(
   kept: ReadonlyMap<string, string>,
   { scorers }: Fingerprint,
 ): AttemptRecord {
-  const names = Object.keys(record.scores);
   const isCurrent = (name: string): boolean => kept.has(name) && kept.get(name) === scorers[name];
-  if (names.every(isCurrent)) return record;
+  if (Object.keys(record.scores).every(isCurrent)) return record;
   const scores = Object.entries(record.scores).filter(([name]) => isCurrent(name));
   return { ...record, scores: Object.fromEntries(scores) };
-}
-
-/** Names an attempt by one text. The length keeps two names apart that are one when they are joined. */
-export function keyOf({ rowId, variant, repetition }: AttemptKey): string {
-  return `${rowId.length} ${repetition} ${rowId}${variant}`;
 }

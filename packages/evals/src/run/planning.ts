@@ -23,11 +23,12 @@ export async function plannedAttempts(
   const planned: PlannedAttempt[] = [];
   for (const row of rows) {
     for (const { of, hash, resolved } of sides) {
-      const shown = "prompt" in of.subject ? promptOf(of.subject.prompt, row.row) : undefined;
-      if (shown !== undefined) await resolve(of, shown, resolved);
-      const subjectHash = subjectHashOf(hash, { of, row, shown, resolved });
+      const prompt = "prompt" in of.subject ? promptOf(of.subject.prompt, row.row) : undefined;
+      if (prompt !== undefined && of.settings.overrides !== undefined) await resolve(of, prompt, resolved);
+      const subjectHash = subjectHashOf(hash, { of, row, shown: prompt, resolved });
       for (const repetition of repetitions) {
-        planned.push({ place: planned.length, row, of, rowId: row.id, variant: of.name, repetition, subjectHash });
+        const place = planned.length;
+        planned.push({ place, row, of, prompt, rowId: row.id, variant: of.name, repetition, subjectHash });
       }
     }
   }

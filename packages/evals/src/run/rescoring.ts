@@ -16,11 +16,13 @@ export function scorersToRun(
   { scores }: AttemptRecord,
   again: boolean,
 ): readonly string[] {
-  return Object.entries(definition.scorers).flatMap(([name, given]) => {
+  const missing: string[] = [];
+  for (const name of Object.keys(definition.scorers)) {
     const score = scores[name];
     const isKept = score !== undefined && !(again && "unscored" in score);
-    return isKept || !appliesTo(given, row) ? [] : [name];
-  });
+    if (!isKept && appliesTo(definition.scorers[name] as ScorerLike<object, unknown>, row)) missing.push(name);
+  }
+  return missing;
 }
 
 /** What a scorer throws here it throws when it scores, where that is the reason of a missing score. */

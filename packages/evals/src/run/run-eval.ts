@@ -1,6 +1,5 @@
 // Runs every row on every variant: what is kept is used again, the rest is asked, within the run's limits.
 import { systemClock, type Usage } from "@proviso/core";
-import { addUsage, noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
 import { namedRows, ordered } from "../data/rows.ts";
 import { definitionOf, variantsOf } from "../define/define-eval.ts";
@@ -9,24 +8,24 @@ import { keepRows } from "../judges/labels.ts";
 import { pairsByKey } from "../report/pairs.ts";
 import { reportOf, type Reported } from "../report/report.ts";
 import { savedBaseline } from "../report/saved.ts";
-import { outsideReasons } from "../scores/outside.ts";
 import type { AttemptKey, AttemptRecord, EvalReport } from "../results.ts";
 import { type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
 import { requireBaseline, requirePrices } from "./requirements.ts";
-import { rescored, scorersToRun } from "./rescoring.ts";
-import { isUnscored } from "./scoring.ts";
+import { rescored } from "./rescoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
-import { keyOf } from "./memory-store.ts";
+import { atOnce } from "./memory-store.ts";
 import { Lanes } from "./lanes.ts";
+import { missingAttempts, type MissingAttempt } from "./missing.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
-import { checkRunOptions, callListener, type Progress, type RunOptions } from "./options.ts";
+import { checkRunOptions, type RunOptions } from "./options.ts";
 import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { repeated, rowsToRun, variantsToRun } from "./part.ts";
 import { recordsOf, type Records } from "./records.ts";
 import { openRunStore, type RunStore } from "./run-store.ts";
 import { SystemicFailures } from "./systemic.ts";
+import { Tally } from "./tally.ts";
 import { makeAttempt, withWorkers } from "./workers.ts";
 
 /**
@@ -47,12 +46,16 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   return withWorkers(options.workers, () => run.report());
 }
 
-/** An attempt that is to be made, or whose answer is kept and has to be scored. */
-interface MissingAttempt {
-  readonly planned: PlannedAttempt;
-  readonly kept: AttemptRecord | undefined;
-  /** The scorers of what is kept. */
-  readonly scorers: readonly string[];
+/** What one worker of several that work side by side has. */
+interface Side {
+  /** Settles when the store has what was made last, and never rejects. undefined: it has it. */
+  keeping: Promise<void> | undefined;
+}
+
+/** What the attempts of a run are made with. */
+interface Making {
+  readonly world: AttemptWorld;
+  readonly store: RunStore;
 }
 
 interface RunParts extends Pick<Reported, "definition" | "variants" | "rows" | "fingerprint" | "baseline"> {
@@ -69,116 +72,117 @@ class EvalRun {
   readonly #expected = new Expected();
   readonly #pairs: AskedPair[] = [];
   readonly #systemic = new SystemicFailures();
-  #spent: Usage = noUsage;
-  #lost: Usage = noUsage;
-  #reused = 0;
-  #failed = 0;
-  #unscored = 0;
+  readonly #tally: Tally;
   #ended: EvalReport["ended"];
-  #startedAt = 0;
+  /** What the store failed with. */
+  #fault: { readonly error: unknown } | undefined;
 
   constructor(parts: RunParts) {
     this.#parts = parts;
-    this.#records = recordsOf(parts);
-    this.#clock = parts.options.clock ?? systemClock;
-    this.#lanes = new Lanes(parts.options, this.#clock);
-    this.#looks = parts.options.stopEarly === true ? earlyLooks(parts) : undefined;
+    const { options, rows, variants, definition } = parts;
+    const records = (this.#records = recordsOf(parts));
+    const clock = (this.#clock = options.clock ?? systemClock);
+    const lanes = (this.#lanes = new Lanes(options, clock));
+    const looks = (this.#looks = options.stopEarly === true ? earlyLooks(parts) : undefined);
+    const total = rows.length * variants.length * (definition.repetitions ?? 1);
+    const { onProgress } = options;
+    this.#tally = new Tally({ clock, lanes, records, expected: this.#expected, looks, onProgress, total });
   }
 
   async report(): Promise<EvalReport> {
-    const { options, definition, fingerprint, rows, variants } = this.#parts;
+    const { options, definition, fingerprint, rows } = this.#parts;
     const { newId = systemId } = options;
-    this.#startedAt = this.#clock.now();
+    const tally = this.#tally;
     const runId = newId();
     const store = await openRunStore(options, { name: definition.name, runId, fingerprint });
-    const { kept } = store;
     // What a killed run had begun may have been paid for, so it stays part of what is spent.
-    this.#lost = this.#spent = store.lost;
-    this.#expected.begin(this.#lost);
-    const planned = await plannedAttempts(definition, rows, variants, fingerprint);
-    const keptOf = (key: AttemptKey) => (kept.size === 0 ? undefined : kept.get(keyOf(key)));
-    const missing = planned.flatMap((attempt) => this.#missing(attempt, keptOf(attempt)));
-    this.#look();
-    const world = this.#world(newId);
-    await this.#sideBySide(missing, (each) => this.#next(each, world, store));
-    await this.#comparePairs(world, store);
-    const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: this.#spent, lost: this.#lost };
-    const counted = { reused: this.#reused, pairs: pairsByKey(this.#pairs), looks: this.#looks };
-    const report = reportOf({ ...of, ...counted, runId, startedAt: new Date(this.#startedAt).toISOString() });
-    keepRows(report, new Map(rows.map(({ id, row }) => [id, row])));
+    tally.lost = store.lost;
+    tally.spent.add(store.lost);
+    this.#expected.begin(store.lost);
+    const making = { world: this.#world(newId), store };
+    await this.#makeAll(making);
+    await this.#comparePairs(making);
+    const { reused, lost } = tally;
+    const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: tally.spent.usage, lost };
+    const counted = { reused, pairs: pairsByKey(this.#pairs), looks: this.#looks };
+    const report = reportOf({ ...of, ...counted, runId, startedAt: new Date(tally.startedAt).toISOString() });
+    keepRows(report, rows);
     // The report is there, whether it can be kept or not.
     await store.end(report).catch(() => {});
     return report;
   }
 
-  /** What is still to be done for an attempt; nothing, where all of it is kept. */
-  #missing(planned: PlannedAttempt, kept: AttemptRecord | undefined): readonly MissingAttempt[] {
-    if (kept === undefined || kept.rowHash !== planned.row.hash || kept.subjectHash !== planned.subjectHash) {
-      return [{ planned, kept: undefined, scorers: [] }];
-    }
-    const again = this.#parts.options.resume === "retry-failed";
-    const isOutside = kept.failure !== undefined && outsideReasons.includes(kept.failure.reason);
-    if (again && isOutside) return [{ planned, kept: undefined, scorers: [] }];
-    const scorers = scorersToRun(this.#parts.definition, planned.row.row, kept, again);
-    if (scorers.length > 0) return [{ planned, kept, scorers }];
-    this.#count(planned, kept);
-    this.#reused += 1;
-    return [];
+  /** Makes what is not kept. */
+  async #makeAll(making: Making): Promise<void> {
+    const { options, definition, fingerprint, rows, variants } = this.#parts;
+    const planned = await plannedAttempts(definition, rows, variants, fingerprint);
+    const of = { kept: making.store.kept, again: options.resume === "retry-failed" };
+    const missing = missingAttempts(definition, planned, of, ({ place }, record) => {
+      this.#tally.count(place, record);
+      this.#tally.reused += 1;
+    });
+    this.#look();
+    await this.#sideBySide(missing, (each, side) => this.#next(each, making, side));
   }
 
   #world(newId: () => string): AttemptWorld {
     const { options } = this.#parts;
     const budget = trackerOf(options.budget);
-    const signal = AbortSignal.any([this.#stop.signal, ...(options.signal === undefined ? [] : [options.signal])]);
-    return { clock: this.#clock, newId, budget, signal, pacing: this.#lanes.pacing, journal: options.journal };
+    const own = this.#stop.signal;
+    // A joined signal costs more to listen to, and each attempt listens.
+    const signal = options.signal === undefined ? own : AbortSignal.any([own, options.signal]);
+    const { pacing } = this.#lanes;
+    return { clock: this.#clock, newId, budget, signal, pacing, journal: options.journal, given: new Map() };
   }
 
   /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
-  async #sideBySide<Item>(items: readonly Item[], work: (item: Item) => Promise<boolean>): Promise<void> {
+  async #sideBySide<Item>(items: readonly Item[], work: (item: Item, side: Side) => Promise<boolean>): Promise<void> {
     const { options } = this.#parts;
     const queue = items.values();
     const worker = async (): Promise<void> => {
-      for (const each of queue) if (this.#isOver(options.signal) || !(await work(each))) return;
+      const side: Side = { keeping: undefined };
+      for (const each of queue) if (this.#isOver(options.signal) || !(await work(each, side))) break;
+      await side.keeping;
     };
-    const side = Math.min(options.concurrency ?? 16, items.length);
-    const ended = await Promise.allSettled(
-      Array.from({ length: side }, () => worker().catch((error: unknown) => this.#broke(error))),
-    );
-    const broken = ended.find((one) => one.status === "rejected");
-    if (broken !== undefined) throw broken.reason;
+    const count = Math.min(options.concurrency ?? 16, items.length);
+    await Promise.all(Array.from({ length: count }, () => worker().catch((error: unknown) => this.#broke(error))));
+    if (this.#fault !== undefined) throw this.#fault.error;
   }
 
   /** Scores or makes an attempt. false: the run is over. */
-  async #next(missing: MissingAttempt, world: AttemptWorld, store: RunStore): Promise<boolean> {
-    if (missing.kept !== undefined && (await this.#rescore(missing, missing.kept, { world, store }))) return true;
+  async #next(missing: MissingAttempt, making: Making, side: Side): Promise<boolean> {
+    if (missing.kept !== undefined && (await this.#rescore(missing, missing.kept, making))) return true;
     const door = this.#lanes.door(missing.planned.of.adapter);
-    const waiting = door?.enter(world.signal);
+    const waiting = door?.enter(making.world.signal);
     if (waiting !== undefined) await waiting;
-    const goesOn = !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, world, store));
+    const goesOn = !this.#isOver(this.#parts.options.signal) && (await this.#make(missing.planned, making, side));
     door?.left();
     return goesOn;
   }
 
   /** Asks about the pairs of answers that are not kept, once all answers are there. */
-  async #comparePairs(world: AttemptWorld, store: RunStore): Promise<void> {
+  async #comparePairs(making: Making): Promise<void> {
     if (this.#ended !== undefined || this.#parts.baseline !== undefined) return;
     const again = this.#parts.options.resume === "retry-failed";
     const missing = plannedPairs({ ...this.#parts, records: this.#records }).filter((planned) => {
-      const pair = keptPair(planned, store.kept.get(keyOf(planned.key)), again);
+      const pair = keptPair(planned, making.store.kept.get(planned.key), again);
       if (pair !== undefined) this.#pairs.push(pair);
       return pair === undefined;
     });
-    await this.#sideBySide(missing, (planned) => this.#askPair(planned, world, store));
+    await this.#sideBySide(missing, (planned, side) => this.#askPair(planned, making, side));
   }
 
-  async #askPair(planned: PlannedPair, world: AttemptWorld, store: RunStore): Promise<boolean> {
-    const done = await this.#paid(planned.key, { world, store }, () => askPair(this.#parts.definition, planned, world));
-    if (!("made" in done)) return done.goesOn;
-    const { record, asked } = done.made;
-    await store.finish(record);
-    this.#pairs.push(asked);
-    this.#expected.add(record);
-    this.#spent = addUsage(this.#spent, asked.usage);
+  async #askPair(planned: PlannedPair, making: Making, side: Side): Promise<boolean> {
+    const begun = await this.#begin(planned.key, making, side);
+    if (begun === undefined) return false;
+    const made = await askPair(this.#parts.definition, planned, making.world);
+    this.#expected.end(begun);
+    if ("notRun" in made) return this.#cutShort(made);
+    this.#keep(made.record, making.store, side, () => {
+      this.#pairs.push(made.asked);
+      this.#expected.add(made.record);
+      this.#tally.spent.add(made.asked.usage);
+    });
     return true;
   }
 
@@ -186,59 +190,74 @@ class EvalRun {
   async #rescore(
     { planned, scorers }: MissingAttempt,
     kept: AttemptRecord,
-    { world, store }: { readonly world: AttemptWorld; readonly store: RunStore },
+    { world, store }: Making,
   ): Promise<boolean> {
     const scored = await rescored(this.#parts.definition, { planned, kept, scorers }, world);
-    this.#spent = addUsage(this.#spent, scored.usage);
+    this.#tally.spent.add(scored.usage);
     if ("isShort" in scored) return false;
     if ("notRun" in scored) {
       if (scored.notRun === "budget") this.#end("budget", "The budget is spent.");
       return true;
     }
     await store.finish(scored.record);
-    this.#reused += 1;
-    this.#count(planned, scored.record);
+    this.#tally.reused += 1;
+    this.#tally.count(planned.place, scored.record);
     this.#look();
-    this.#progress();
+    this.#tally.progress();
     return true;
   }
 
   /** Makes one attempt. false: what is left of the budget does not pay for it. */
-  async #make(planned: PlannedAttempt, world: AttemptWorld, store: RunStore): Promise<boolean> {
-    const done = await this.#paid(keyFields(planned), { world, store }, () => makeAttempt(this.#parts, planned, world));
-    if (!("made" in done)) return done.goesOn;
-    await store.finish(done.made);
-    this.#took(planned, done.made);
+  async #make(planned: PlannedAttempt, making: Making, side: Side): Promise<boolean> {
+    const begun = await this.#begin(keyFields(planned), making, side);
+    if (begun === undefined) return false;
+    const made = await makeAttempt(this.#parts, planned, making.world);
+    this.#expected.end(begun);
+    if ("notRun" in made) return this.#cutShort(made);
+    this.#keep(made, making.store, side, () => this.#took(planned, made));
     return true;
   }
 
-  /** Does what is paid for, where the budget allows as much as others like it have spent. */
-  async #paid<Made extends object>(
-    key: AttemptKey,
-    { world, store }: { readonly world: AttemptWorld; readonly store: RunStore },
-    work: () => Promise<Made | NotRun>,
-  ): Promise<{ readonly made: Made } | { readonly goesOn: boolean }> {
+  /**
+   * Begins what is paid for, where the budget allows as much as others like it have spent: that much is returned. What was
+   * made before it is kept when it begins: both are written together.
+   */
+  async #begin(key: AttemptKey, { world, store }: Making, side: Side): Promise<Usage | undefined> {
     const worstCase = this.#expected.of(key.variant);
     if (!this.#expected.fits(world.budget, worstCase)) {
       this.#end("budget", "What is left of the budget does not pay for another attempt.");
-      return { goesOn: false };
+      return undefined;
     }
     this.#expected.begin(worstCase);
-    await store.begin(key, worstCase);
-    const made = await work();
+    const begun = store.begin(key, worstCase);
+    if (begun !== atOnce) await begun;
+    if (side.keeping === undefined) return worstCase;
+    await side.keeping;
+    side.keeping = undefined;
+    if (!this.#isOver(this.#parts.options.signal)) return worstCase;
     this.#expected.end(worstCase);
-    if (!("notRun" in made)) return { made };
-    this.#spent = addUsage(this.#spent, made.usage);
+    return undefined;
+  }
+
+  /** The store is given what was made, which counts when the store has it. */
+  #keep(record: AttemptRecord, store: RunStore, side: Side, then: () => void): void {
+    const kept = store.finish(record);
+    if (kept === atOnce) then();
+    else side.keeping = kept.then(then).catch((error: unknown) => this.#broke(error));
+  }
+
+  #cutShort(made: NotRun): boolean {
+    this.#tally.spent.add(made.usage);
     if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
     if (made.notRun === "refused") this.#end("systemic", made.message ?? "");
-    return { goesOn: true };
+    return true;
   }
 
   /** A store that fails ends the run: what is asked could not be kept. What is in flight is aborted. */
-  #broke(error: unknown): never {
+  #broke(error: unknown): void {
+    this.#fault ??= { error };
     this.#ended ??= { why: "aborted", message: "The store of attempts failed." };
     this.#stop.abort();
-    throw error;
   }
 
   #isOver(signal: AbortSignal | undefined): boolean {
@@ -246,21 +265,13 @@ class EvalRun {
     return this.#ended !== undefined;
   }
 
-  #count({ place }: PlannedAttempt, record: AttemptRecord): void {
-    this.#records.set(place, record);
-    this.#expected.add(record);
-    if (record.status === "failed") this.#failed += 1;
-    if (isUnscored(record)) this.#unscored += 1;
-    this.#looks?.add(record);
-  }
-
   #took(planned: PlannedAttempt, record: AttemptRecord): void {
-    this.#count(planned, record);
-    this.#spent = addUsage(this.#spent, addUsage(record.usage, record.judgeUsage));
+    this.#tally.count(planned.place, record);
+    this.#tally.spent.add(record.usage).add(record.judgeUsage);
     const why = this.#systemic.add(record);
     if (why !== undefined) this.#end("systemic", why);
     this.#look();
-    this.#progress();
+    this.#tally.progress();
   }
 
   #look(): void {
@@ -274,27 +285,5 @@ class EvalRun {
     if (this.#ended !== undefined) return;
     this.#ended = { why, message };
     if (why === "settled" || why === "systemic") this.#stop.abort();
-  }
-
-  #progress(): void {
-    const { onProgress } = this.#parts.options;
-    if (onProgress === undefined) return;
-    const { rows, variants, definition } = this.#parts;
-    const done = this.#records.size;
-    const total = rows.length * variants.length * (definition.repetitions ?? 1);
-    const elapsedMs = this.#clock.now() - this.#startedAt;
-    const now = done - this.#reused;
-    const progress: Progress = {
-      done,
-      total,
-      reused: this.#reused,
-      failed: this.#failed,
-      unscored: this.#unscored,
-      spent: this.#spent,
-      elapsedMs,
-      leftMs: now === 0 ? undefined : Math.round((elapsedMs / now) * (total - done)),
-      pace: this.#lanes.perSecond(),
-    };
-    callListener(onProgress, progress);
   }
 }

@@ -1,4 +1,4 @@
-import { messageOf } from "@proviso/core/internal";
+import { isThenable, messageOf } from "@proviso/core/internal";
 import { scorerOf, type AnyDefinition, type ReadyScorer } from "../define/define-eval.ts";
 import type { Attempt, FailedAttempt, ScorerLike } from "../definition.ts";
 import { judgePartsOf, type Ask } from "../judges/judge.ts";
@@ -20,8 +20,9 @@ export async function scoresOf(
     const scorer = scorerOf(definition.scorers[name] as ScorerLike<object, unknown>);
     try {
       if (scorer.appliesTo?.(attempt.row as object) === false) continue;
-      const { range } = scorer;
-      scores[name] = scoreIn(range, await scored(scorer, attempt, ask));
+      const given = scored(scorer, attempt, ask);
+      // Most scorers are functions that wait for nothing.
+      scores[name] = scoreIn(scorer.range, isThenable(given) ? await given : given);
     } catch (error) {
       scores[name] = { unscored: messageOf(error) };
     }
@@ -45,9 +46,10 @@ function scoreIn(
   range: readonly [number, number],
   given: unknown,
 ): { readonly value: number; readonly reason?: string } {
-  const isPlain = typeof given === "boolean" || typeof given === "number";
-  const { value, reason } = isPlain ? { value: given, reason: undefined } : fieldsOf(given);
   const [worst, best] = range;
+  if (given === true) return { value: best };
+  if (given === false) return { value: worst };
+  const { value, reason } = typeof given === "number" ? { value: given, reason: undefined } : fieldsOf(given);
   const number = value === true ? best : value === false ? worst : value;
   if (typeof number !== "number" || !Number.isFinite(number))
     throw new Error(`It returned no score: ${String(number)}.`);
@@ -64,5 +66,7 @@ function fieldsOf(given: unknown): { readonly value: unknown; readonly reason: u
 
 /** Whether a scorer failed on an answer. */
 export function isUnscored({ status, scores }: AttemptRecord): boolean {
-  return status === "answered" && Object.values(scores).some((score) => "unscored" in score);
+  if (status !== "answered") return false;
+  for (const name of Object.keys(scores)) if ("unscored" in (scores[name] as object)) return true;
+  return false;
 }

@@ -137,7 +137,7 @@ export function attemptServer(
     const fault = faultOf(known, job, planned);
     if (fault !== undefined || planned === undefined) throw new DefinitionError(fault ?? "");
     const budget = job.budget === undefined ? undefined : trackerOf(job.budget);
-    const world: AttemptWorld = { clock, newId, budget, signal, pacing: pace };
+    const world: AttemptWorld = { clock, newId, budget, signal, pacing: pace, given: new Map() };
     const made = await attempted(known.definition, planned, world);
     if (!("notRun" in made)) return made;
     if (made.notRun === "budget") return cutShort(planned, made.usage);

@@ -1,4 +1,4 @@
-import type { ModelFailure, Pace, PaceOutcome, PaceTurn, Pacing } from "@proviso/core";
+import type { ModelFailure, Pace, PaceOutcome, PaceRequest, PaceTurn, Pacing } from "@proviso/core";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Answered, Outcome, Work } from "./attempt.ts";
@@ -26,6 +26,12 @@ export function paceOf(
 /** A request that its pace did not let go. */
 export type Unsent = Extract<ModelFailure, { failure: "throttle" }> & { readonly isUnsent: true };
 
+/** A pace that can say at once that nothing has to wait: a request then makes no promise for its turn. */
+export interface ReadyPace extends Pace {
+  /** Begins the request where it need not wait; undefined: it has to `enter`. */
+  enterAtOnce(request: PaceRequest): PaceTurn | undefined;
+}
+
 /**
  * Sends a request when it is its turn. It waits before anything of a budget is reserved, and not past the evaluation's
  * limits; `queued` gets the milliseconds.
@@ -44,7 +50,9 @@ export async function pacedRequest(
   },
   send: () => Promise<Outcome> | Failure,
 ): Promise<Outcome | Unsent> {
-  const turn = await turnOf(run, pace, work);
+  const atOnce =
+    "enterAtOnce" in pace ? (run.limits.checkRequest() ?? (pace as ReadyPace).enterAtOnce(askedOf(work))) : undefined;
+  const turn = atOnce ?? (await turnOf(run, pace, work));
   if (!("end" in turn)) return turn;
   queued(turn.queuedMs);
   let outcome: Outcome | undefined;
@@ -60,9 +68,7 @@ async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unse
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
   const { signal, deadline } = run.limits;
-  const outputTokens = work.limit?.() ?? 0;
-  const asked = { inputTokens: work.inputTokens(), outputTokens };
-  const entering = pace.enter(asked, { signal, expiresAt: deadline?.expiresAt.getTime() });
+  const entering = pace.enter(askedOf(work), { signal, expiresAt: deadline?.expiresAt.getTime() });
   const entry = await run.limits.race(entering, "request");
   if (isFailure(entry)) {
     // The signal gave its place up; a turn that comes nevertheless is not used.
@@ -82,6 +88,11 @@ async function giveBackLate(entering: ReturnType<Pace["enter"]>): Promise<void> 
     const late = await entering;
     if (late.ok) late.turn.giveBack();
   } catch {}
+}
+
+/** An estimate of what the request costs. */
+function askedOf(work: Work): PaceRequest {
+  return { inputTokens: work.inputTokens(), outputTokens: work.limit?.() ?? 0 };
 }
 
 /** What a pace learns from the end of a request; undefined: nothing. */

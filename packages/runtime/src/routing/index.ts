@@ -9,4 +9,4 @@ export { cheapestFirst, fastestFirst } from "./orders.ts";
 export type { RouteCandidate, RouteOrder } from "./orders.ts";
 export { paced, sharedPacing } from "./paced.ts";
 export { sharedPace } from "./pace.ts";
-export type { PaceOptions } from "./pace.ts";
+export type { PaceOptions } from "./pace-options.ts";

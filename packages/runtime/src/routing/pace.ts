@@ -2,7 +2,6 @@
 // 2. Nothing waits before a limit is known or a request was refused, but for the first answer: two are sent before it.
 // 3. A turn ends once: by its outcome, or by being given back.
 import {
-  DefinitionError,
   systemClock,
   type Clock,
   type Pace,
@@ -13,33 +12,12 @@ import {
   type PaceTurn,
   type RateLimit,
 } from "@proviso/core";
-import { checkOptionNames } from "@proviso/core/provider";
-import { describeValue, setAlarm } from "@proviso/core/internal";
+import { setAlarm } from "@proviso/core/internal";
 import { chargedOnce, Costs, type Charge, type Charged, type Kind } from "./costs.ts";
 import { Meter } from "./meter.ts";
+import { checkPaceOptions, type PaceOptions } from "./pace-options.ts";
 import { Share } from "./share.ts";
-
-/** How a pace begins; what the service states in its answers wins. */
-export interface PaceOptions {
-  /** Requests a minute. Left out: learnt from headers and refusals. */
-  readonly requestsPerMinute?: number | undefined;
-  /** Tokens of input and output together, a minute. Left out: learnt from headers. */
-  readonly tokensPerMinute?: number | undefined;
-  /** Requests in flight at most. Default: no limit. */
-  readonly maxInFlight?: number | undefined;
-  /** Waiting requests at most; one more is refused, and learns how long the wait would be. Default 10,000. */
-  readonly maxQueued?: number | undefined;
-  /** Time and timers. Default: the system's. */
-  readonly clock?: Clock | undefined;
-}
-
-const optionNames = {
-  requestsPerMinute: true,
-  tokensPerMinute: true,
-  maxInFlight: true,
-  maxQueued: true,
-  clock: true,
-} as const;
+import type { ReadyPace } from "../request/paced.ts";
 
 const defaultMaxQueued = 10_000;
 /** Requests that are sent before the first answer, which states the limits. */
@@ -65,7 +43,7 @@ export function sharedPace(options: PaceOptions = {}): Pace {
   return new QueuedPace(options);
 }
 
-class QueuedPace implements Pace {
+class QueuedPace implements ReadyPace {
   readonly #clock: Clock;
   readonly #maxInFlight: number;
   readonly #maxQueued: number;
@@ -86,12 +64,8 @@ class QueuedPace implements Pace {
   #stopAlarm: (() => void) | undefined;
 
   constructor(options: PaceOptions) {
-    checkOptionNames("sharedPace", options, optionNames);
+    checkPaceOptions(options);
     const { requestsPerMinute, tokensPerMinute, maxInFlight, maxQueued = defaultMaxQueued, clock } = options;
-    for (const [name, value] of Object.entries({ requestsPerMinute, tokensPerMinute, maxInFlight, maxQueued })) {
-      if (value === undefined || (typeof value === "number" && value > 0)) continue;
-      throw new DefinitionError(`sharedPace: ${name} must be a positive number, not ${describeValue(value)}.`);
-    }
     this.#clock = clock ?? systemClock;
     this.#maxInFlight = maxInFlight ?? Infinity;
     this.#maxQueued = maxQueued;
@@ -112,10 +86,9 @@ class QueuedPace implements Pace {
 
   enter(request: PaceRequest, { signal, expiresAt = Infinity }: PaceLimits = {}): Promise<PaceEntry> {
     if (signal?.aborted === true) return Promise.reject(signal.reason);
-    const now = this.#pass();
-    if (this.#queue.size === 0 && this.#waitMs(now) === 0) {
-      return Promise.resolve({ ok: true, turn: this.#begin(request, now, now) });
-    }
+    const turn = this.enterAtOnce(request);
+    if (turn !== undefined) return Promise.resolve({ ok: true, turn });
+    const now = this.#now;
     const retryAfterMs = this.#expectedMs(now);
     if (this.#queue.size >= this.#maxQueued) return Promise.resolve({ ok: false, reason: "full", retryAfterMs });
     if (now + retryAfterMs > expiresAt) return Promise.resolve({ ok: false, reason: "deadline", retryAfterMs });
@@ -138,6 +111,11 @@ class QueuedPace implements Pace {
       if (request.outputTokens === 0) this.#queuedUnknown += 1;
       if (this.#queue.size === 1) this.#dispatch();
     });
+  }
+
+  enterAtOnce(request: PaceRequest): PaceTurn | undefined {
+    const now = this.#pass();
+    return this.#queue.size === 0 && this.#waitMs(now) === 0 ? this.#begin(request, now, now) : undefined;
   }
 
   /** Time has passed: the share and the found rate grow. */
@@ -227,14 +205,7 @@ class QueuedPace implements Pace {
 
   #begin(request: PaceRequest, now: number, since: number): PaceTurn {
     this.#inFlight++;
-    const charged = chargedOnce(request);
-    const charges = new Map<Kind, Charge>();
-    for (const [kind, meter] of this.#meters) {
-      const boundShare = meter.bounds.share;
-      const cost = this.#costs.of(kind, charged, boundShare);
-      meter.charge(now, cost, this.#shareOf(kind));
-      charges.set(kind, { cost, boundShare });
-    }
+    const charges = this.#meters.size === 0 ? noCharges : this.#charge(request, now);
     let isOver = false;
     const over = (then: () => void): void => {
       if (isOver) return;
@@ -249,6 +220,18 @@ class QueuedPace implements Pace {
       end: (outcome) => over(() => outcome && this.#ended(request, charges, now, outcome)),
       giveBack: () => over(() => this.#correct(charges, { requests: 0, inputTokens: 0, outputTokens: 0 }, 0)),
     };
+  }
+
+  #charge(request: PaceRequest, now: number): ReadonlyMap<Kind, Charge> {
+    const charged = chargedOnce(request);
+    const charges = new Map<Kind, Charge>();
+    for (const [kind, meter] of this.#meters) {
+      const boundShare = meter.bounds.share;
+      const cost = this.#costs.of(kind, charged, boundShare);
+      meter.charge(now, cost, this.#shareOf(kind));
+      charges.set(kind, { cost, boundShare });
+    }
+    return charges;
   }
 
   #ended(
@@ -294,5 +277,8 @@ class QueuedPace implements Pace {
     }
   }
 }
+
+/** What a request is charged where no limit is known. */
+const noCharges: ReadonlyMap<Kind, Charge> = new Map();
 
 const kinds: readonly Kind[] = ["requests", "tokens", "inputTokens", "outputTokens"];

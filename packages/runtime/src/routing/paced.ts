@@ -1,7 +1,8 @@
 import { DefinitionError, type Pace, type Pacing, type ProviderAdapter } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { internalsOf } from "../nested/adapter-internals.ts";
-import { sharedPace, type PaceOptions } from "./pace.ts";
+import { sharedPace } from "./pace.ts";
+import type { PaceOptions } from "./pace-options.ts";
 
 /**
  * An adapter whose requests go out at the pace that its service allows, first come, first served. Several adapters over
@@ -24,14 +25,13 @@ export function paced(adapter: ProviderAdapter, pace: Pace | PaceOptions = {}): 
 export function sharedPacing(options: PaceOptions = {}): Pacing {
   // Options that cannot be are refused here, not with the first request.
   sharedPace(options);
-  const lanes = new Map<string, Pace>();
+  const lanes = new Map<string, Map<string, Pace>>();
   return {
     lane(adapter, model) {
-      const name = JSON.stringify([adapter, model]);
-      const known = lanes.get(name);
-      if (known !== undefined) return known;
-      const pace = sharedPace(options);
-      lanes.set(name, pace);
+      let byModel = lanes.get(adapter);
+      if (byModel === undefined) lanes.set(adapter, (byModel = new Map()));
+      let pace = byModel.get(model);
+      if (pace === undefined) byModel.set(model, (pace = sharedPace(options)));
       return pace;
     },
   };

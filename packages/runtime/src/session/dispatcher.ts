@@ -35,6 +35,8 @@ export class Dispatcher {
   #registry: Registry | undefined;
   /** The listeners of an event, by the last of its keys. */
   readonly #receivers = new Map<string, readonly Subscription[]>();
+  /** The listeners, where each of them receives every event; false: one does not; undefined: not known since the last change. */
+  #ofAll: readonly Subscription[] | false | undefined;
   /** How many listeners were ever added. */
   added = 0;
   #current: Delivery | undefined;
@@ -47,10 +49,10 @@ export class Dispatcher {
     const subscription: Subscription = Object.assign(call, { order: this.added++ });
     const registry: Registry = (this.#registry ??= new EventEmitter());
     registry.on(key, subscription);
-    this.#receivers.clear();
+    this.#forget();
     return () => {
       registry.off(key, subscription);
-      this.#receivers.clear();
+      this.#forget();
     };
   }
 
@@ -92,7 +94,14 @@ export class Dispatcher {
     throw this.#tooDeep;
   }
 
+  #forget(): void {
+    this.#ofAll = undefined;
+    this.#receivers.clear();
+  }
+
   #listenersOf(event: Event, registry: Registry): readonly Subscription[] {
+    this.#ofAll ??= registry.eventNames().every((name) => name === "*") && (registry.listeners("*") as Subscription[]);
+    if (this.#ofAll !== false) return this.#ofAll;
     const keys = eventKeys(event);
     // Tools without listeners share one list: their names may be a model's invention.
     const last = keys.findLast((key) => registry.listenerCount(key) > 0) ?? "";

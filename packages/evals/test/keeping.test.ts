@@ -1,0 +1,206 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, expect, it } from "vitest";
+import { defineEval, memoryEvalStore, runEval, type EvalStore } from "@proviso/evals";
+import { openEvals, sqliteEvalStore } from "@proviso/evals/node";
+import { answering, mails, triage, wordList, type Mail } from "./support.ts";
+
+const folder = await mkdtemp(join(tmpdir(), "proviso-keeping-"));
+afterAll(() => rm(folder, { recursive: true }));
+let files = 0;
+const newFile = () => join(folder, `${++files}.sqlite`);
+
+type Answered = { readonly row: Mail; readonly output: { readonly label: string } };
+const evalOf = (count: number, asked: string[] = []) =>
+  defineEval({
+    name: "spam",
+    data: mails(count),
+    prompt: ({ text }: Mail) => triage.bind({ text }),
+    adapter: wordList(["money"], asked),
+    scorers: { correct: ({ row, output }: Answered) => output.label === row.label },
+  });
+
+const rowsOf = (file: string, sql: string) => {
+  using database = new DatabaseSync(file, { readOnly: true });
+  return database.prepare(sql).all();
+};
+
+it("EVL-23 what ended is given to the store with what begins next, which is asked when the store has both", async () => {
+  const seen: string[] = [];
+  const calls: { readonly text: string; readonly done: () => void }[] = [];
+  const call = (text: string): Promise<void> =>
+    new Promise((resolve) => {
+      seen.push(text);
+      calls.push({ text, done: resolve });
+      // Both are there in one turn of the loop, or the second one waits for the first.
+      setTimeout(() => {
+        for (const { text: kept, done } of calls.splice(0)) {
+          seen.push(`${kept} kept`);
+          done();
+        }
+      });
+    });
+  const store: EvalStore = {
+    ...memoryEvalStore(),
+    begin: () => call("begin"),
+    finish: () => call("finish"),
+  };
+  const of = defineEval({
+    name: "spam",
+    data: mails(3),
+    prompt: ({ text }: Mail) => triage.bind({ text }),
+    adapter: answering((text) => {
+      seen.push("ask");
+      return JSON.stringify({ label: text.includes("money") ? "spam" : "ham" });
+    }),
+    scorers: { correct: ({ row, output }: Answered) => output.label === row.label },
+  });
+  const done: number[] = [];
+  await runEval(of, {
+    store,
+    concurrency: 1,
+    onProgress: (progress) => {
+      seen.push("told");
+      done.push(progress.done);
+    },
+  });
+  const next = ["finish", "begin", "finish kept", "begin kept", "told", "ask"];
+  expect(seen).toEqual(["begin", "begin kept", "ask", ...next, ...next, "finish", "finish kept", "told"]);
+  expect(done).toEqual([1, 2, 3]);
+});
+
+it("EVL-23 a store that fails while an attempt is kept ends the run with its error", async () => {
+  const asked: string[] = [];
+  let finished = 0;
+  const store: EvalStore = {
+    ...memoryEvalStore(),
+    begin: async () => {},
+    finish: async () => {
+      if (++finished === 3) throw new Error("no room");
+    },
+  };
+  await expect(runEval(evalOf(20, asked), { store, concurrency: 2 })).rejects.toThrow("no room");
+  expect(asked.length).toBeLessThanOrEqual(6);
+});
+
+it("EVL-24 what a run cut short that has a report is not in flight any more", async () => {
+  const file = newFile();
+  using store = sqliteEvalStore(file);
+  const stop = new AbortController();
+  const of = defineEval({
+    name: "spam",
+    data: mails(10),
+    prompt: ({ text }: Mail) => triage.bind({ text }),
+    adapter: answering(async () => {
+      stop.abort();
+      return JSON.stringify({ label: "ham" });
+    }),
+    scorers: { correct: ({ row, output }: Answered) => output.label === row.label },
+  });
+  const report = await runEval(of, { store, signal: stop.signal, concurrency: 4 });
+  expect(report.ended?.why).toBe("aborted");
+  expect(report.attempts.length).toBeLessThan(10);
+  expect(rowsOf(file, "SELECT * FROM eval_begun")).toEqual([]);
+});
+
+it("EVL-24 EVL-23 a file of an earlier release, with an index and a row for each attempt in flight, is used again", async () => {
+  const file = newFile();
+  {
+    using store = sqliteEvalStore(file);
+    await runEval(evalOf(6), { store });
+  }
+  {
+    using database = new DatabaseSync(file);
+    database.exec(`
+      CREATE TABLE older (
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES eval_runs (id), name TEXT NOT NULL, row_id TEXT NOT NULL,
+        variant TEXT NOT NULL, repetition INTEGER NOT NULL, record TEXT NOT NULL,
+        UNIQUE (name, row_id, variant, repetition, run)
+      ) STRICT;
+      INSERT INTO older SELECT * FROM eval_attempts;
+      DROP TABLE eval_attempts;
+      ALTER TABLE older RENAME TO eval_attempts;
+      UPDATE eval_runs SET owner = json_set(owner, '$.pid', ${2 ** 22 + 5});
+      INSERT INTO eval_begun VALUES
+        (1, 'm7', 'default', 1, '{"inputTokens":10,"outputTokens":3,"totalTokens":13,"cachedInputTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"estimated":true}'),
+        (1, 'm8', 'default', 1, '{"inputTokens":10,"outputTokens":4,"totalTokens":14,"cachedInputTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"estimated":true}');
+    `);
+  }
+  const asked: string[] = [];
+  using store = sqliteEvalStore(file);
+  const report = await runEval(evalOf(9, asked), { store });
+  expect(asked).toHaveLength(3);
+  expect(report).toMatchObject({ reused: 6, lost: { totalTokens: 27 } });
+  expect(await runEval(evalOf(9, asked), { store })).toMatchObject({ reused: 9, lost: { totalTokens: 0 } });
+});
+
+it("EVL-23 the first record of a key stays within a run, and of several runs the newest counts", async () => {
+  const file = newFile();
+  using store = sqliteEvalStore(file);
+  const { attempts, fingerprint } = await runEval(evalOf(2), { store });
+  const [first] = attempts;
+  if (first === undefined) throw new Error("An attempt was made.");
+  const opened = async (runId: string) => {
+    const { finished } = await store.open({ name: "spam", runId, fingerprint });
+    const kept: string[] = [];
+    for await (const { rowId, durationMs } of finished) kept.push(`${rowId} ${durationMs}`);
+    return kept;
+  };
+  await opened("second");
+  // In one commit, and in two.
+  await Promise.all([1_001, 1_002].map((durationMs) => store.finish({ ...first, durationMs }, "second")));
+  await store.finish({ ...first, durationMs: 1_003 }, "second");
+  const kept = await opened("third");
+  expect(kept).toHaveLength(2);
+  expect(kept).toContain(`${first.rowId} 1001`);
+});
+
+it("EVL-63 the viewer shows a run with what it had kept from the runs before it, not from those after it", async () => {
+  const file = newFile();
+  const of = (label: string) =>
+    defineEval({
+      name: "spam",
+      data: mails(2),
+      prompt: ({ text }: Mail) => triage.bind({ text }),
+      adapter: answering(() => JSON.stringify({ label })),
+      scorers: { correct: ({ row, output }: Answered) => output.label === row.label },
+    });
+  {
+    using store = sqliteEvalStore(file);
+    await runEval(of("ham"), { store });
+    await runEval(of("spam"), { store, resume: "fresh" });
+    await runEval(of("spam"), { store });
+  }
+  using reader = openEvals(file);
+  const [third, second, first] = await reader.list();
+  const scores = async (runId = "") => {
+    const found: unknown[] = [];
+    for await (const { scores: own } of reader.attempts(runId)) found.push(own["correct"]);
+    return found;
+  };
+  expect(await scores(first?.runId)).not.toEqual(await scores(second?.runId));
+  expect(await scores(third?.runId)).toEqual(await scores(second?.runId));
+});
+
+it("EVL-25 what is kept has whatever keys an answer has", async () => {
+  const file = newFile();
+  const make = (asked: string[]) =>
+    defineEval({
+      name: "tasks",
+      data: [{ id: "a" }],
+      adapter: wordList([]),
+      task: async () => {
+        asked.push("asked");
+        return JSON.parse('{"constructor":"Bosch","prototype":1}') as object;
+      },
+      scorers: { any: () => true },
+    });
+  const asked: string[] = [];
+  using store = sqliteEvalStore(file);
+  const made = await runEval(make(asked), { store });
+  const again = await runEval(make(asked), { store });
+  expect(again.attempts.map(({ output }) => output)).toEqual(made.attempts.map(({ output }) => output));
+  expect(asked).toHaveLength(1);
+});
