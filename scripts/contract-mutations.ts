@@ -45,9 +45,9 @@ export const contractMutations: readonly Mutation[] = [
   {
     rule: "PRO-8",
     breaks: "the message has the address that a service does not know",
-    file: "runtime/src/request/network-error.ts",
-    find: "if (failure.status !== 404 || address",
-    replace: "if (failure.status === 404 || address",
+    file: "adapter-kit/src/http-failure.ts",
+    find: "if (status !== 404 || address",
+    replace: "if (status === 404 || address",
     test: "packages/adapter-openai/test/failures.test.ts",
   },
   {
@@ -101,8 +101,8 @@ export const contractMutations: readonly Mutation[] = [
   {
     rule: "ERR-4",
     breaks: "the message says which option is spelled alike",
-    file: "core/src/option-names.ts",
-    find: "near.distance <= Math.min(2, Math.floor(name.length / 3))",
+    file: "core/src/nearest-name.ts",
+    find: "near.distance <= Math.min(2, Math.floor(longer / 3))",
     replace: "near.distance < 0",
     test: "packages/core/test/option-names.test.ts",
   },

@@ -11,6 +11,8 @@ export async function buildPage(to = join(folder, "dist/page")): Promise<void> {
   const bundled = await rolldown({
     input: join(page, "main.tsx"),
     platform: "browser",
+    // The sources of other packages: their bundles may be made at the same time.
+    resolve: { conditionNames: ["@proviso/source", "import"] },
     transform: { target: "es2022" },
   });
   mkdirSync(to, { recursive: true });

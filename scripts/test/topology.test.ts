@@ -98,6 +98,29 @@ function imports(text: string): string[] {
   return [...code.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? "");
 }
 
+test("DOC-21 docs/architecture.md names every package, and draws the arrows but for those that follow from others", () => {
+  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  const short = (name: string): string => name.replace("@proviso/", "");
+  const names = Object.keys(arrows).map(short);
+  const [, drawing = ""] = /^```mermaid\nflowchart BT\n([\s\S]*?)^```/m.exec(page) ?? [];
+  const labels = new Map([...drawing.matchAll(/(\w+)\["([\w-]+)"\]/g)].map(([, id = "", label = ""]) => [id, label]));
+  const nameOf = (id = ""): string => labels.get(id) ?? id;
+  const drawn = [...drawing.matchAll(/^ {2}(\w+)(?:\["[\w-]+"\])? --> (\w+)/gm)].map(
+    ([, from, to]) => [nameOf(from), nameOf(to)] as const,
+  );
+  const reached = (name: string, next: (name: string) => readonly string[]): readonly string[] => [
+    ...new Set(next(name).flatMap((to) => [to, ...reached(to, next)])),
+  ];
+  const pinned = (name: string): readonly string[] => (arrows[`@proviso/${name}`] ?? []).map(short);
+  const shown = (name: string): readonly string[] => drawn.filter(([from]) => from === name).map(([, to]) => to);
+  for (const name of names) {
+    expect(page, name).toMatch(new RegExp(`^\\|.*\`${name}\`.* \\|$`, "m"));
+    expect(reached(name, shown).toSorted(), name).toEqual(reached(name, pinned).toSorted());
+    const direct = shown(name);
+    expect(direct.filter((to) => direct.some((other) => reached(other, shown).includes(to)))).toEqual([]);
+  }
+});
+
 test("the package set is the pinned one", () => {
   expect(packages.map(({ manifest }) => manifest.name)).toEqual(Object.keys(arrows));
 });

@@ -3,7 +3,7 @@ import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, type LanguageModel } from "@proviso/adapter-ai-sdk";
-import type { EvaluationOptions, EvaluationSettings } from "@proviso/core";
+import type { EvaluateOptions, EvaluationSettings } from "@proviso/core";
 import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import { describe, expect, test } from "vitest";
 import { captured } from "./support/captured.ts";
@@ -31,7 +31,7 @@ interface Given {
   readonly answer: keyof typeof answers;
   readonly make: (connection: Connection) => LanguageModel;
   readonly options?: object;
-  readonly evaluation?: EvaluationOptions;
+  readonly evaluation?: EvaluateOptions;
 }
 
 async function sent({ answer, make, options = {}, evaluation = {} }: Given): Promise<Body> {
@@ -102,8 +102,8 @@ describe("AIS-27 SET-3 LIM-10 thoughts are a part of the answer that a bound all
       19_200,
     ],
   ] as const)("AIS-27 SET-3 LIM-10 %s", async (_, make, options, evaluation, tokens) => {
-    const body = await sent({ answer: "anthropic", make, options, evaluation: evaluation as EvaluationOptions });
-    const { maxOutputTokens: set = 3_000 } = (evaluation as EvaluationOptions).settings ?? {};
+    const body = await sent({ answer: "anthropic", make, options, evaluation: evaluation as EvaluateOptions });
+    const { maxOutputTokens: set = 3_000 } = (evaluation as EvaluateOptions).settings ?? {};
     const { maxOutputTokens: own = set } = options as { readonly maxOutputTokens?: number };
     expect(body["max_tokens"]).toBe(own);
     expect(body["thinking"]).toMatchObject({ type: "enabled", budget_tokens: tokens });

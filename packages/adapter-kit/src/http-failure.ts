@@ -1,4 +1,5 @@
 import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
+import { shownAddress } from "@proviso/runtime/internal";
 import { throttleCodes } from "./error-codes.ts";
 import { rateLimitFrom } from "./reported.ts";
 import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent, isCutShort } from "./error-text.ts";
@@ -33,7 +34,7 @@ export function modelFailureFrom(
   payload?: unknown,
 ): ModelFailure {
   const { status, headers } = answer;
-  const message = errorMessageIn(payload) || `The provider answered with status ${status}.`;
+  const message = errorMessageIn(payload) || withoutMessage(status);
   const kind = throttleKind(status, payload);
   if (kind === undefined)
     return { failure: "provider", reason: providerReason(status, payload), message, status, payload };
@@ -44,6 +45,21 @@ export function modelFailureFrom(
   const asked = { retryAfterMs: retryAfterMs(headers), ...stated };
   const refusal = { failure: "throttle", kind, ...asked, message, status, payload } as const;
   return final ? { ...refusal, retry: false } : refusal;
+}
+
+/** The message of an answer that has none. */
+const withoutMessage = (status: number): string => `The provider answered with status ${status}.`;
+
+/** What servers say of an address that they do not know; a model that they do not know has an error of its own. */
+const unknownAddress =
+  /^(invalid url|not found|404\b|page not found|cannot post|no route|unknown (url|path|endpoint|route))/i;
+
+/** Where a server does not know the address, the message has it: the base URL may lack its `/v1`. */
+export function withAddress(failure: ModelFailure, address: string | undefined): ModelFailure {
+  const { status, message } = failure;
+  if (status !== 404 || address === undefined) return failure;
+  if (message !== withoutMessage(status) && !unknownAddress.test(message)) return failure;
+  return { ...failure, message: `${message} (The request went to ${shownAddress(address)}.)` };
 }
 
 const notRetriedServerErrors = new Set([501, 505]);

@@ -1,5 +1,6 @@
 import type { ModelFailure, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
-import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
+import { finishReasonIn } from "@proviso/core/internal";
+import { isRecord, parseJson } from "@proviso/core/provider";
 import { largestOutput } from "./run-command.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -80,7 +81,7 @@ function fromAnswer(answer: Json): Read {
   if (whole.length < calls.length) return { problem: "each of toolCalls must have a name" };
   return {
     message: { role: "assistant", text, toolCalls: whole },
-    finishReason: reasonOf(finishReason) ?? (whole.length > 0 ? "tool-calls" : "stop"),
+    finishReason: finishReasonIn(finishReason) ?? (whole.length > 0 ? "tool-calls" : "stop"),
     usage: usageOf(usage),
     model: typeof model === "string" && model !== "" ? model : undefined,
     refusal: typeof refusal === "string" && refusal !== "" ? refusal : undefined,
@@ -97,12 +98,6 @@ function callOf(call: unknown): ToolCall | undefined {
     name,
     arguments: typeof given === "string" ? given : JSON.stringify(given),
   };
-}
-
-const reasons: readonly FinishReason[] = ["stop", "length", "content-filter", "tool-calls", "other"];
-
-function reasonOf(given: unknown): FinishReason | undefined {
-  return reasons.find((reason) => reason === given);
 }
 
 /** The runtime reads and checks the numbers in it. */

@@ -1,6 +1,5 @@
 import { DefinitionError, JournalError, type JournalRun } from "@proviso/core";
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
+import { resolve, sep } from "node:path";
 import { defaultRuns, type ProvisoConfig } from "./config.ts";
 import { installed } from "./optional-packages.ts";
 import { flag, text } from "./read-arguments.ts";
@@ -35,12 +34,11 @@ export async function recordingFor(
   }
   const asked = values.runs ?? config.runs;
   if (asked === false) return undefined;
-  const loading = import("@proviso/journal/node");
+  const loading = import("@proviso/journal/internal");
   try {
-    const { folderJournal, sqliteJournal } = await installed("--runs", ["@proviso/journal"], loading);
+    const { journalAt } = await installed("--runs", ["@proviso/journal"], loading);
     const path = resolve(world.cwd, asked ?? defaultRuns);
-    const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true || /[/\\]$/.test(asked ?? "");
-    const journal = isFolder ? folderJournal(path) : sqliteJournal(path);
+    const journal = journalAt(/[/\\]$/.test(asked ?? "") ? `${path}${sep}` : path);
     return {
       run: () => journal.run(),
       [Symbol.asyncDispose]: () => journal.close(),

@@ -1,9 +1,8 @@
 import { DefinitionError, JournalError, RunError } from "@proviso/core";
-import { statSync } from "node:fs";
 import { runsPath } from "./config.ts";
 import { installed } from "./optional-packages.ts";
 import { promptAt } from "./prompts.ts";
-import type { RunsRequest } from "./runs-arguments.ts";
+import { noRun, type RunsRequest } from "./runs-arguments.ts";
 import { document, inOneLine } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
@@ -26,29 +25,31 @@ export async function replayCommand(
   const [{ createJournal }, stores, { replay }] = await installed("proviso runs replay", packages, loading);
   const { template } = await promptAt(reference, world.cwd);
   const at = await runsPath(path, world.cwd);
-  const entry = statSync(at, { throwIfNoEntry: false });
-  if (entry === undefined) throw new UsageError(`There is no journal at ${at}.`);
   try {
-    const store = entry.isDirectory() ? stores.folderStore(at) : stores.sqliteStore(at, { durability: "read-only" });
-    await using journal = createJournal(store);
+    await using journal = createJournal(openedStore(at, stores.storeToRead));
     const { response, failure, events } = await replay(
       template,
       journal.replay(id, { tools: runsTools ? "run" : "recorded" }),
     );
-    const outcome = response === undefined ? `failed: ${failure?.message ?? ""}` : "executed";
-    const same = {
-      runId: id,
-      same: true,
-      events: events.length,
-      outcome: response === undefined ? "failed" : "executed",
-    };
-    world.out(isJson ? document(same) : inOneLine(`The same for all ${events.length} events; ${outcome}`));
+    const outcome = response === undefined ? "failed" : "executed";
+    const why = response === undefined ? `: ${failure?.message ?? ""}` : "";
+    const same = { runId: id, same: true, events: events.length, outcome };
+    world.out(isJson ? document(same) : inOneLine(`The same for all ${events.length} events; ${outcome}${why}`));
     return 0;
   } catch (error) {
     if (error instanceof RunError) return refused(error, id, isJson, world);
     if (error instanceof DefinitionError) throw new UsageError(error.message);
     if (error instanceof JournalError) return withoutRun(error, id, isJson, world);
     throw error;
+  }
+}
+
+/** @throws {UsageError} for a journal that is not there or cannot be read. */
+function openedStore<Store>(path: string, open: (path: string) => Store): Store {
+  try {
+    return open(path);
+  } catch (error) {
+    throw error instanceof JournalError ? new UsageError(error.message) : error;
   }
 }
 
@@ -64,7 +65,7 @@ function refused(error: RunError, id: string, isJson: boolean, world: World): 1 
 /** @throws {UsageError} for a journal that cannot be read at all. */
 function withoutRun({ reason, message }: JournalError, id: string, isJson: boolean, world: World): 1 {
   if (reason !== "not_found") throw new UsageError(message);
-  return failed({ code: "not_found", message: `There is no run ${id}.` }, isJson, world);
+  return failed(noRun(id), isJson, world);
 }
 
 function failed(error: { readonly code: string; readonly message: string }, isJson: boolean, world: World): 1 {

@@ -96,3 +96,8 @@ export function readRunsArguments(args: readonly string[]): RunsRequest | "help"
   };
   return { command, ids, path: values.runs, isJson: values.json === true, runsTools: tools === "run", query };
 }
+
+/** Returns the error of an id that no run has, with the message of the journal. */
+export function noRun(id: string): { readonly code: string; readonly message: string } {
+  return { code: "not_found", message: `There is no run "${id}".` };
+}

@@ -2,7 +2,7 @@ import { JournalError, type RunReader, type RunRecord, type RunSummary } from "@
 import { paintFor, type Paint } from "./colours.ts";
 import { runsPath } from "./config.ts";
 import { installed } from "./optional-packages.ts";
-import { readRunsArguments, runsHelp, type RunsRequest } from "./runs-arguments.ts";
+import { noRun, readRunsArguments, runsHelp, type RunsRequest } from "./runs-arguments.ts";
 import { document, inOneLine, printable, table } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
@@ -166,10 +166,6 @@ async function recordsOf(reader: RunReader, id: string): Promise<readonly RunRec
   const records: RunRecord[] = [];
   for await (const record of reader.records(id)) records.push(record);
   return records;
-}
-
-function noRun(id: string): Refused {
-  return { code: "not_found", message: `There is no run ${id}.` };
 }
 
 function statusOf({ status, error }: RunSummary): string {

@@ -1,6 +1,11 @@
-/** Shows a text that others wrote: no escape sequence of it reaches the terminal. Line ends and tabs stay. */
+import { escapeUnseen } from "@proviso/core/internal";
+
+/**
+ * Shows a text that others wrote: no escape sequence of it reaches the terminal, and nothing of it is hidden. Line ends and
+ * tabs stay.
+ */
 export function printable(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n\t]|\p{Bidi_Control}/gu, escaped);
+  return escapeUnseen(text, escaped);
 }
 
 /** Like `printable`, in one line. */
@@ -8,8 +13,9 @@ export function inOneLine(text: string): string {
   return printable(text).replaceAll(/[\n\t]/g, escaped);
 }
 
+/** Returns a character as JSON escapes it: each UTF-16 unit by itself. */
 function escaped(character: string): string {
-  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
+  return character.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** One JSON document, in several lines. Characters that could steer a terminal are escaped as JSON escapes them. */

@@ -75,8 +75,8 @@ test("CLI-7 CLI-1 a replay of a run that is not there exits 1, and one that cann
   const { folder } = await recordedProject("runs.db");
   const at = ["--runs", "runs.db"];
   const none = await inProcess(folder, ["runs", "replay", "nobody", "hello.prompt.md", "--json", ...at]);
-  expect(none).toMatchObject({ code: 1, stderr: "proviso: There is no run nobody.\n" });
-  expect(JSON.parse(none.stdout)).toEqual({ error: { code: "not_found", message: "There is no run nobody." } });
+  expect(none).toMatchObject({ code: 1, stderr: 'proviso: There is no run "nobody".\n' });
+  expect(JSON.parse(none.stdout)).toEqual({ error: { code: "not_found", message: 'There is no run "nobody".' } });
   for (const [args, says] of [
     [["runs", "replay", "x", ...at], "the id of a run and the prompt that it is checked against, not x"],
     [["runs", "replay", "x", "nowhere.ts", ...at], "there is no module"],

@@ -52,8 +52,8 @@ test("CLI-2 --json is exactly one document, also where it failed, and a query fi
   expect(differing.code).toBe(1);
   expect(JSON.parse(differing.stdout)).toMatchObject({ parted: { what: "call" } });
   const none = await run("runs", "show", "nobody", "--json");
-  expect(none).toMatchObject({ code: 1, stderr: "proviso: There is no run nobody.\n" });
-  expect(JSON.parse(none.stdout)).toEqual({ error: { code: "not_found", message: "There is no run nobody." } });
+  expect(none).toMatchObject({ code: 1, stderr: 'proviso: There is no run "nobody".\n' });
+  expect(JSON.parse(none.stdout)).toEqual({ error: { code: "not_found", message: 'There is no run "nobody".' } });
 });
 
 test("CLI-1 CLI-4 wrong usage, and a journal that cannot be read, are one line with the nearest name and exit 2", async () => {

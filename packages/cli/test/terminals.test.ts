@@ -28,7 +28,7 @@ const tries: Readonly<Record<string, Try>> = {
     on: "journal",
     args: ["runs", "show", "nobody"],
     code: 1,
-    says: "There is no run nobody",
+    says: 'There is no run "nobody"',
   },
   "runs diff, the same": { on: "journal", args: ["runs", "diff", "first", "again"], code: 0, says: "The same" },
   "runs diff, parted": { on: "journal", args: ["runs", "diff", "first", "second"], code: 1, says: "They part at step" },

@@ -6,6 +6,8 @@ export { keepBytes, keptBytes } from "./content/kept-bytes.ts";
 export { after, allOf, atOnce, describeValue, isA, isObject, isThenable, messageOf } from "./values.ts";
 export { textFinder } from "./find-text.ts";
 export { hostModule } from "./host-module.ts";
+export { nearestName } from "./nearest-name.ts";
+export { escapeUnseen, replaceUnseen } from "./unseen.ts";
 export {
   canonicalJson,
   contentHash,
@@ -51,3 +53,4 @@ export { setAlarm } from "./limits/clock.ts";
 export { isDeadline } from "./limits/clock.ts";
 export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export { completedMessages } from "./provider/message.ts";
+export { finishReasonIn } from "./provider/model.ts";

@@ -40,7 +40,7 @@ export interface Divergence {
 /** Why an evaluation with a run did not go on; the `reason` of a RunError. */
 export type RunFault = "suspended" | "diverged" | "busy" | "fenced" | "state" | "redacted" | "agent" | "journal";
 
-/** An evaluation with a run did not go on. */
+/** What `evaluate` rejects with where it was given a run that cannot begin, go on or be kept; `reason` says why. */
 export class RunError extends PromptEvaluationError {
   readonly code = "run";
   override readonly name = "RunError";

@@ -37,7 +37,7 @@ export interface JournalSurroundings {
 
 export const journalOptionNames = { secrets: true, flushMs: true, payloads: true } as const;
 
-/** Reads the store of a journal, for copies. */
+/** What each journal shares with its runs, by the journal: copies read the store in it. */
 const stores = new WeakMap<Journal, Shared>();
 
 /**

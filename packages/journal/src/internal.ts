@@ -9,4 +9,5 @@ export { memoryStore } from "./memory-store.ts";
 export { postgresStore } from "./postgres-store.ts";
 export { readFrames } from "./read-frames.ts";
 export { openSqliteStore, sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
+export { journalAt, storeToRead } from "./store-at.ts";
 export { frameSum, ownCrc32 } from "./sum.ts";

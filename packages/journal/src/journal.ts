@@ -103,7 +103,7 @@ export interface ForkOptions {
   readonly id?: string | undefined;
 }
 
-/** The runs that a list has. */
+/** Says which runs `list` returns; each field that is given has to fit. */
 export interface RunFilter {
   /** The states that are wanted. Default: all. */
   readonly state?: RunState | readonly RunState[] | undefined;

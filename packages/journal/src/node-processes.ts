@@ -1,77 +1,56 @@
-import { readFileSync, readlinkSync } from "node:fs";
-import { hostname } from "node:os";
-import { pid } from "node:process";
+import { lifeOf, thisProcess, type Owner } from "@proviso/node/internal";
+import { readFileSync } from "node:fs";
 import { shortHash } from "@proviso/core/internal";
 import { systemId } from "@proviso/runtime/internal";
-import { lifeHere, type Life, type Processes } from "./process-name.ts";
+import { lifeHere, type Processes } from "./process-name.ts";
 
-/** What the system says of a process. */
-interface Status {
-  /** The number of clock ticks after boot at which it began. */
-  readonly began: string;
-  /** Whether it has ended, and only its parent has not asked yet how. */
-  readonly isEnded: boolean;
-}
+const here = thisProcess();
 
-/** undefined where the system does not say. */
-function statusOf(id: number): Status | undefined {
+/** Machines may have one name by accident. See machine-id(5), which also asks that others read no more than a hash of it. */
+function machineId(): string {
   try {
-    // The name of the program, in parentheses, may hold anything. Source: proc_pid_stat(5), fields 3 and 22.
-    const stat = readFileSync(`/proc/${id}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return { began: fields[19] ?? "", isEnded: ["Z", "X", "x"].includes(fields[0] ?? "") };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Containers of one machine may have one name, and number their processes each for itself. */
-function processSpace(): string {
-  try {
-    return readlinkSync("/proc/self/ns/pid");
+    return readFileSync("/etc/machine-id", "utf8").trim();
   } catch {
     return "";
   }
 }
 
-function bootId(): string {
-  try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-  } catch {
-    return "";
-  }
-}
+/** Each frame has it, so it is short. What is not known stays "". */
+const hashed = (text: string, length: number): string => (text === "" ? "" : shortHash([text]).slice(0, length));
 
-/** Each frame has it: a hash is shorter than what it is made of. */
-const machine = shortHash([hostname(), bootId(), processSpace()]);
-const ownProcess = `${machine}/${pid}/${statusOf(pid)?.began ?? ""}/`;
+const machine = hashed(`${here.host} ${machineId()}`, 12);
+const boot = hashed(here.boot, 8);
+const space = hashed(here.space, 8);
+const ownProcess = `${machine}.${boot}.${space}/${here.pid}/${here.startedAt}/`;
 /** A worker of this process, or another copy of this program in it, knows only of its own writers whether they work. */
 const own = `${ownProcess}${systemId()}/`;
 
 let writers = 0;
 
-/** Knows the processes of this machine. */
+/** Knows the processes of this machine, also those from before it was started again. */
 export const machineProcesses: Processes = {
   newWriter: () => `${own}${writers++}`,
   lifeOf(writer) {
     if (writer.startsWith(own)) return lifeHere(writer);
     if (writer.startsWith(ownProcess)) return "unknown";
-    const [where, id, began] = writer.split("/");
-    if (where !== machine) return "unknown";
-    return lifeOfProcess(Number(id), began ?? "");
+    const owner = ownerOf(writer);
+    const life = owner === undefined ? "unknown" : lifeOf(owner);
+    return life === "dead" ? "gone" : life;
   },
 };
 
-function lifeOfProcess(id: number, began: string): Life {
-  if (!Number.isSafeInteger(id) || id <= 0) return "unknown";
-  try {
-    process.kill(id, 0);
-  } catch (error) {
-    // Another user's process lives.
-    if ((error as { readonly code?: unknown }).code !== "EPERM") return "gone";
-  }
-  const now = statusOf(id);
-  if (now === undefined) return "alive";
-  // The number may be another process's by now.
-  return now.isEnded || (began !== "" && now.began !== began) ? "gone" : "alive";
+/** Returns undefined where the name is none of `newWriter`. A part that is this process's own is in clear, as `lifeOf` compares it. */
+function ownerOf(writer: string): Owner | undefined {
+  const [where = "", id, startedAt] = writer.split("/");
+  const parts = where.split(".");
+  const pid = Number(id);
+  if (parts.length !== 3 || !Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  const [host = "", itsBoot = "", itsSpace = ""] = parts;
+  return {
+    host: host === machine ? here.host : `another: ${host}`,
+    boot: itsBoot === boot ? here.boot : itsBoot,
+    space: itsSpace === space ? here.space : itsSpace,
+    pid,
+    startedAt: startedAt ?? "",
+  };
 }

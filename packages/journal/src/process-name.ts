@@ -28,7 +28,7 @@ export const unknownProcesses: Processes = {
   lifeOf: (writer) => (writer.startsWith(`${ownName}/`) ? lifeHere(writer) : "unknown"),
 };
 
-/** Whether a writer of this process works. */
+/** Returns "alive" while a writer of this process works, else "gone". */
 export function lifeHere(writer: string): Life {
   return active.has(writer) ? "alive" : "gone";
 }

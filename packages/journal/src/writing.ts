@@ -23,7 +23,7 @@ export class RunWriter {
   first: number;
   entries: KeptEntry[] = [];
   failed: JournalError | undefined;
-  /** How many of them are kept already, where a store in memory has them as they are. */
+  /** How many of `entries` are kept already, where a store in memory has them as they are. */
   keptCount = 0;
   /** The place that it has in a store in memory; undefined: it has none yet. */
   attached: Attached | undefined;

@@ -19,7 +19,7 @@ const statOf = async (pid: number): Promise<string[]> => {
 };
 
 test.skipIf(process.platform !== "linux")(
-  "RSM-7 a process that ended is gone though its parent has not asked, another copy here is not known, a number may be reused",
+  "RSM-7 a process that ended is gone though its parent has not asked, another copy here is not known, a number may be reused, a restart ends all",
   async () => {
     const file = join(await folder(), "runs.db");
     const store = sqliteStore(file);
@@ -64,6 +64,15 @@ test.skipIf(process.platform !== "linux")(
 
     // A worker of this process has its own list of who works; a container of the same name has its own numbers.
     expect(await goneOnFrom(machine, pid, began, "another-copy", "y")).toContain("it is not known whether");
-    expect(await goneOnFrom("elsewhere", "4000000", "1", "x", "y")).toContain("it is not known whether");
+    const [name = "", boot = "", space = ""] = machine.split(".");
+    expect(await goneOnFrom(`${name}.${boot}.another`, pid, began, "x", "y")).toContain("it is not known whether");
+    for (const where of ["elsewhere", `elsewhere.${boot}.${space}x`, "elsewhere.other.other", `${name}..${space}`]) {
+      expect(await goneOnFrom(where, "4000000", "1", "x", "y")).toContain("it is not known whether");
+      expect(await evaluate(`r${runs - 1}`, true)).toBe("Four.");
+    }
+
+    // The machine was started again, after a power cut for example: what ran on it is gone, whoever has its number now.
+    expect(await goneOnFrom(`${name}.earlier.${space}`, pid, began, "x", "y")).toBe("Four.");
+    expect(await goneOnFrom(`${name}.earlier.another`, pid, "1", "x", "y")).toBe("Four.");
   },
 );

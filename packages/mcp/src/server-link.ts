@@ -4,6 +4,7 @@
 //    wait for the same comparison.
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import { DefinitionError, type ToolContext } from "@proviso/core";
+import { untilAborted } from "@proviso/runtime/internal";
 import {
   changesOf,
   differenceOf,
@@ -84,6 +85,7 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
         checkTool(tool, await changes.look(definitions, await link.refresh()), link.server);
         return link;
       };
+      // Waits as long as the call lasts; the connection is others' too.
       const link = await untilAborted(context.signal, ready());
       return link.call(tool, input, context);
     },
@@ -98,21 +100,6 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
 
 function closedError(server: string): McpError {
   return new McpError("closed", server, `The connection to ${server} was closed.`);
-}
-
-/** Waits as long as the call lasts; the connection is others' too. */
-async function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const done = new AbortController();
-  const aborted = new Promise<never>((_, reject) => {
-    const stop = (): void => reject(signal.reason as Error);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true, signal: done.signal });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    done.abort();
-  }
 }
 
 /** The changes that were not accepted, by the tool's name. */

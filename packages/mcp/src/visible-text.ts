@@ -1,11 +1,6 @@
 import { DefinitionError, type JsonSchema } from "@proviso/core";
+import { replaceUnseen } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-
-/**
- * Characters that people do not see and a model reads: invisible ones, those that turn the direction of a text, tags,
- * variation selectors, control characters. Line breaks and tabs stay.
- */
-const hidden = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\u2028\u2029]/gu;
 
 /** UTF-16 units of one description that a server may have a model read. */
 const longestDescription = 8_192;
@@ -13,11 +8,9 @@ const longestDescription = 8_192;
 /** UTF-16 units of one schema, as JSON. */
 const longestSchema = 262_144;
 
-/** The text without what people would not see. */
+/** The text without what people would not see. Line breaks and tabs stay, and half a character becomes U+FFFD. */
 export function visibleText(text: string): string {
-  return text
-    .replace(hidden, (found) => (found === "\n" || found === "\t" || found === "\r" ? found : ""))
-    .toWellFormed();
+  return replaceUnseen(text.toWellFormed(), (found) => (found === "\r" ? found : ""));
 }
 
 /** Whether people see all of a text. */

@@ -5,7 +5,7 @@ import { isReserved, notADirectory, notAFile } from "@proviso/runtime/internal";
 import { changedMeanwhile, keepAlso, makeFolders, placeFile, replaceFile, takeAway } from "./exchange.ts";
 import { codeOf, system } from "./faults.ts";
 import { locate, lookAt, openFolder, statOf, type Folder } from "./folders.ts";
-import type { Journal } from "./journal.ts";
+import type { UndoJournal } from "./undo-folder.ts";
 import { perform } from "./undo-log.ts";
 import { journalOf, type UndoLog } from "./undo-state.ts";
 import { writeNew } from "./write-new.ts";
@@ -48,7 +48,7 @@ function namesIn(root: string): readonly string[] {
 async function removeOne(
   root: string,
   log: UndoLog,
-  journal: Journal,
+  journal: UndoJournal,
   store: Folder,
   names: readonly string[],
 ): Promise<void> {

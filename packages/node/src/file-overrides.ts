@@ -3,9 +3,10 @@
 import { DefinitionError, overrideOf, type OverridesStore, type PromptOverride } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { checkOverride, checkOverrideTexts, checkTag, type PromptDescriptor } from "@proviso/core/internal";
-import { constants, copyFile, link, lstat, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { systemId, parseOverride } from "@proviso/runtime/internal";
+import { parseOverride } from "@proviso/runtime/internal";
+import { createWhole, writeWhole } from "./write-whole.ts";
 
 const version = 1;
 const largestFile = { maxLength: 16 * 1024 * 1024 } as const;
@@ -24,14 +25,17 @@ export function fileOverrides(folder = ".proviso/overrides"): OverridesStore {
     async upsert(descriptor, given) {
       const override = parseOverride(given, "The override");
       checkOverride(override, descriptor);
-      await write(root, fileOf(root, descriptor, override.tag), descriptor, override);
+      const file = fileOf(root, descriptor, override.tag);
+      await makeFolder(root, file);
+      await writeWhole(file, textOf(descriptor, override));
     },
     async seed(template, tag) {
       const file = fileOf(root, template, tag);
       const known = await read(root, file, template, tag);
       if (known !== undefined) return known;
       const override = overrideOf(template, tag);
-      if (await create(root, file, template, override)) return override;
+      await makeFolder(root, file);
+      if (await createWhole(file, textOf(template, override))) return override;
       // Another writer was first.
       return (await read(root, file, template, tag)) ?? override;
     },
@@ -89,51 +93,15 @@ function decoded(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Writes the file, whether there is one or not. */
-async function write(root: string, file: string, named: Named, override: PromptOverride): Promise<void> {
-  await written(root, file, { named, override }, (temporary) => rename(temporary, file));
-}
-
-/** Writes the file where there is none yet; false: there is one. */
-async function create(root: string, file: string, named: Named, override: PromptOverride): Promise<boolean> {
-  try {
-    await written(root, file, { named, override }, async (temporary) => {
-      // Some file systems have no hard links.
-      await link(temporary, file).catch((error: unknown) => {
-        if (isThere(error)) throw error;
-        return copyFile(temporary, file, constants.COPYFILE_EXCL);
-      });
-      await rm(temporary, { force: true });
-    });
-    return true;
-  } catch (error) {
-    if (isThere(error)) return false;
-    throw error;
-  }
-}
-
-function isThere(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "EEXIST";
-}
-
-/** Writes a file beside the place, which `put` then takes to it. */
-async function written(
-  root: string,
-  file: string,
-  { named: { ns, key }, override }: { readonly named: Named; readonly override: PromptOverride },
-  put: (temporary: string) => Promise<void>,
-): Promise<void> {
+/** Makes the folder of a file, where no link leads out of the root. */
+async function makeFolder(root: string, file: string): Promise<void> {
   await refuseOthers(root, file);
   await mkdir(dirname(file), { recursive: true });
   await refuseOthers(root, file);
-  const temporary = `${file}.${systemId()}.tmp`;
-  try {
-    await writeFile(temporary, `${JSON.stringify({ version, ns, key, ...override }, null, 2)}\n`, { flag: "wx" });
-    await put(temporary);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
+}
+
+function textOf({ ns, key }: Named, override: PromptOverride): string {
+  return `${JSON.stringify({ version, ns, key, ...override }, null, 2)}\n`;
 }
 
 /** @throws {DefinitionError} where the way to the file leads through a link, or to something that is no file. */

@@ -14,6 +14,7 @@ export type { LentConnection, SqliteLender } from "./sqlite-lent.ts";
 export { lifeOf, thisProcess } from "./owner.ts";
 export type { Owner } from "./owner.ts";
 export { makePrivate } from "./private-file.ts";
+export { writeWhole } from "./write-whole.ts";
 export { sqliteError } from "./sqlite-error.ts";
 export { sqliteModule } from "./sqlite-module.ts";
 export { columnsOf, inTransaction, pragmaOf, rollBack } from "./sqlite-rows.ts";

@@ -23,12 +23,17 @@ export function thisProcess(): Owner {
   };
 }
 
-/** "unknown": it runs, or ran, where it cannot be looked for. */
+/**
+ * Returns "dead" also for a process from before this machine was started again, and "unknown" for one that runs, or ran,
+ * where it cannot be looked for.
+ */
 export function lifeOf(owner: Owner): "alive" | "dead" | "unknown" {
   const here = thisProcess();
-  if (owner.host === here.host && owner.boot !== here.boot) return "dead";
+  const isSameHost = owner.host === here.host;
+  const areBootsKnown = owner.boot !== "" && here.boot !== "";
+  if (isSameHost && areBootsKnown && owner.boot !== here.boot) return "dead";
   if (owner.boot !== here.boot || owner.space !== here.space) return "unknown";
-  if (here.boot === "" && owner.host !== here.host) return "unknown";
+  if (here.boot === "" && !isSameHost) return "unknown";
   if (!answers(owner.pid)) return "dead";
   const startedAt = processStart(owner.pid);
   if (startedAt === ended) return "dead";

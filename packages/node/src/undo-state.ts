@@ -1,6 +1,6 @@
 // What is known of the changes of a root: see undo-log.ts.
 import type { Change } from "./exchange.ts";
-import { beginJournal, type Journal } from "./journal.ts";
+import { beginUndoJournal, type UndoJournal } from "./undo-folder.ts";
 import { recover } from "./recovery.ts";
 
 /** A point to go back to. */
@@ -24,7 +24,7 @@ export interface UndoLog {
   readonly root: string;
   readonly takeOver: boolean;
   readonly marks: Set<Mark>;
-  journal: Journal | undefined;
+  journal: UndoJournal | undefined;
   /** The position of the first change that is known. */
   first: number;
   /** The position of the journal's first record. */
@@ -79,11 +79,11 @@ export function soundEnd(log: UndoLog): number {
  * Returns the journal, and begins it if need be.
  * @throws {FilesystemError} "busy" when another process has one.
  */
-export function journalOf(log: UndoLog): Journal {
+export function journalOf(log: UndoLog): UndoJournal {
   if (log.journal === undefined) {
     // Where it fails, a folder may stay that was made for it.
     log.isLeft = true;
-    log.journal = beginJournal(log.root, log.takeOver);
+    log.journal = beginUndoJournal(log.root, log.takeOver);
     log.isLeft = false;
     log.base = end(log);
     log.kept = end(log);

@@ -1,6 +1,6 @@
 // What prompts, answers, arguments and results look like in attributes: JSON by the schemas of the conventions.
 import type { Message, ToolCall } from "@proviso/core";
-import { parseJson } from "@proviso/core/provider";
+import { parseJson, type FinishReason } from "@proviso/core/provider";
 import { finishReason } from "./names.ts";
 
 const encoder = /* @__PURE__ */ new TextEncoder();
@@ -49,7 +49,7 @@ export function outputMessages(
     readonly text: string;
     readonly toolCalls: readonly ToolCall[];
     readonly reasoning?: string | undefined;
-    readonly finishReason: string;
+    readonly finishReason: FinishReason;
   },
   maxBytes: number,
 ): string {

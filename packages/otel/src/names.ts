@@ -1,5 +1,6 @@
 // Every name that leaves the process. All but `proviso.*` are of the GenAI conventions of autumn 2026, which are in
 // development: a changed name is a changeset.
+import type { FinishReason } from "@proviso/core/provider";
 
 /** Attributes of spans. */
 export const attribute = {
@@ -91,13 +92,16 @@ export function providerName(name: string): string {
   return providers.get(name) ?? providers.get(first) ?? name;
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const reasons: Readonly<Record<FinishReason, string>> = {
   stop: "stop",
   length: "length",
   "content-filter": "content_filter",
   "tool-calls": "tool_call",
+  // The conventions have no word for it.
+  paused: "stop",
+  other: "error",
 };
 
-export function finishReason(reason: string): string {
-  return reasons[reason] ?? "error";
+export function finishReason(reason: FinishReason): string {
+  return reasons[reason];
 }

@@ -9,7 +9,7 @@ import { redactionOf, type Redaction } from "./secrets/structure.ts";
 import type { Origin } from "./session/concurrent-changes.ts";
 import type { BareEvent, SessionCore } from "./session/session-core.ts";
 
-/** The two ways to a framework event. */
+/** The three ways to a framework event. */
 export interface Emitter {
   /**
    * Takes the event over, numbers it, reduces it and notifies listeners; what they throw is logged and returned.

@@ -1,4 +1,5 @@
 // What the repository's own packages share of the kernel. It is not for users: names here change without notice.
+export { untilAborted } from "./abort.ts";
 export { internalsOf } from "./nested/adapter-internals.ts";
 export type { AdapterFacts } from "./nested/adapter-internals.ts";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
@@ -12,13 +13,7 @@ export { answerLimits } from "./output/extract.ts";
 export { parseOverride } from "./overrides.ts";
 export { pricesOf } from "./prices.ts";
 export type { Pricing } from "./prices.ts";
-export {
-  deepestMessage,
-  isNetworkError,
-  isTimeoutError,
-  networkFailure,
-  withAddress,
-} from "./request/network-error.ts";
+export { deepestMessage, isNetworkError, isTimeoutError, networkFailure } from "./request/network-error.ts";
 export { shownAddress } from "./request/shown-address.ts";
 export { differences } from "./resources/differences.ts";
 export type { ComparedTrees } from "./resources/differences.ts";

@@ -24,7 +24,8 @@ import { hidingBoth } from "./nested/inherit.ts";
 import { throttlePolicy } from "./request/policy.ts";
 
 /**
- * Every model adapter is this one line.
+ * Makes an adapter of a model: an object whose `generate` sends one request and returns its answer. The runtime does the
+ * rest: the loop, tools, limits, retries, output. The adapters of Proviso's other packages are made with it.
  * @example
  * ```ts
  * import type { ModelProvider } from "@proviso/core";

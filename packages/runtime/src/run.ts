@@ -1,5 +1,6 @@
 // 1. A run is made once for an evaluation and closed once; it is the first argument of every step.
-// 2. `emit` and `publish` are the only ways to a framework event, `spend` the only way to a usage.
+// 2. `emit` (which returns the event), `publish` (which does not) and `announce` (which makes it only where it is received)
+//    are the only ways to a framework event, `spend` the only way to a usage.
 // 3. After `close` no timer, listener or resource of the evaluation is left.
 import type {
   EvaluateOptions,

@@ -1,13 +1,9 @@
 // How texts, times and numbers are shown. Texts are others': what could hide or turn them is written out.
-
-/** Control characters but for tab and line feed, marks of direction, characters without width, halves of pairs. */
-const odd =
-  // oxlint-disable-next-line no-control-regex -- these are what is looked for
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Surrogate}/gu;
+import { escapeUnseen } from "@proviso/core/internal";
 
 /** Returns a text with all that cannot be seen written out. */
 export function visible(text: string): string {
-  return text.replaceAll(odd, (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`);
+  return escapeUnseen(text, (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** Returns a text in one line. */

@@ -127,11 +127,12 @@ async function endOf(error: unknown, id: string, journal: Journal, signal: Abort
   }
   if (signal.aborted) return { kind: "stopped" };
   if (!isEvaluationFailure(error)) return { kind: "failed", error };
-  if (!mayPass(error)) return { kind: "failed", error };
+  if (!isTriedAgain(error)) return { kind: "failed", error };
   return { kind: "again", error, retryAfterMs: error instanceof ThrottleError ? error.retryAfterMs : undefined };
 }
 
-function mayPass({ code }: EvaluationFailure): boolean {
+/** Whether a queue tries the run again by itself, later: the service or a process failed. */
+function isTriedAgain({ code }: EvaluationFailure): boolean {
   return code === "throttled" || code === "process";
 }
 

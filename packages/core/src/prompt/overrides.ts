@@ -91,7 +91,7 @@ export function applyOverride(
 }
 
 /**
- * Whether an override fits a prompt as it is now; for stores, before they keep it.
+ * Checks that an override fits a prompt as it is now; for stores, before they keep it.
  * @throws {DefinitionError} for what cannot be stored, with every reason.
  */
 export function checkOverride(override: PromptOverride, descriptor: PromptDescriptor): void {
@@ -111,7 +111,7 @@ export function checkOverride(override: PromptOverride, descriptor: PromptDescri
 }
 
 /**
- * Whether it can be a tag; for stores, which make names of files of it.
+ * Checks that a value can be a tag; for stores, which make names of files of it.
  * @throws {DefinitionError} for a tag that could not be a file's name.
  */
 export function checkTag(tag: unknown): void {

@@ -14,6 +14,20 @@ import type { ProviderCall, Source } from "./answer-parts.ts";
  */
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "paused" | "other";
 
+const everyFinishReason: Readonly<Record<FinishReason, true>> = {
+  stop: true,
+  length: true,
+  "content-filter": true,
+  "tool-calls": true,
+  paused: true,
+  other: true,
+};
+
+/** Returns the value where it is a finish reason, else undefined. */
+export function finishReasonIn(value: unknown): FinishReason | undefined {
+  return typeof value === "string" && Object.hasOwn(everyFinishReason, value) ? (value as FinishReason) : undefined;
+}
+
 /** Whether the model calls tools: as it likes, never, at least one, or a certain one. Default "auto". */
 export type ToolChoice =
   | "auto"

@@ -66,7 +66,7 @@ export interface PaceTurn {
   giveBack(): void;
 }
 
-/** A turn, or a wait that could not fit. */
+/** What a request for a turn comes to: the turn, or why there is none in time. */
 export type PaceEntry =
   | {
       readonly ok: true;

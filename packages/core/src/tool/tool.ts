@@ -70,7 +70,10 @@ export type NestedOptions = Omit<EvaluateOptions, "session" | "signal" | "run"> 
   readonly adapter?: ProviderAdapter | undefined;
 };
 
-/** The context of a tool that declares what it uses; without `uses`, every resource can be asked for. */
+/**
+ * The type of a handler's second parameter. With `uses`, `resources` has those keys alone; without it, it is asked for any
+ * resource when the handler runs.
+ */
 export type ContextFor<Uses extends readonly ResourceKey<unknown>[] | undefined> = [Uses] extends [
   readonly ResourceKey<unknown>[],
 ]

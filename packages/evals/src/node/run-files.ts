@@ -1,15 +1,14 @@
 import { DefinitionError } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { parseJson } from "@proviso/core/provider";
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { writeWhole } from "@proviso/node/internal";
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { savedLines, savedRunOf } from "../report/saved.ts";
 import type { SavedRun } from "../results.ts";
 
 /** UTF-16 units of a saved run, at most: some million rows. */
 const maxLength = 512 * 1024 * 1024;
-
-let files = 0;
 
 /**
  * Reads a run that `writeRun` wrote.
@@ -35,18 +34,5 @@ export async function readRun(path: string): Promise<SavedRun> {
 export async function writeRun(path: string, run: SavedRun): Promise<void> {
   const file = resolve(path);
   const text = savedLines(savedRunOf(run, "What writeRun was given"));
-  const beside = `${file}.${process.pid}-${++files}.tmp`;
-  try {
-    const handle = await open(beside, "wx");
-    try {
-      await handle.writeFile(text);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(beside, file);
-  } catch (error) {
-    await rm(beside, { force: true });
-    throw error;
-  }
+  await writeWhole(file, text);
 }

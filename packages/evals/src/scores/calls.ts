@@ -19,7 +19,7 @@ export function callsOf(attempt: Pick<Attempt, "events">): readonly ToolInvoked[
 }
 
 /**
- * Whether the calls that succeeded are the expected ones, those of nested evaluations included. "exact": these and no
+ * Scores whether the calls that succeeded are the expected ones, those of nested evaluations included. "exact": these and no
  * other, in this order. "in-order": these in this order, with others between. "includes": these in any order, each by a call
  * of its own. "only": no call but these, each as often as it comes. Where they are not, the reason names the first call that
  * is missing, superfluous or out of place.

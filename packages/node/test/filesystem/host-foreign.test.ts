@@ -11,7 +11,14 @@ import { leftBehind } from "./left-behind.ts";
 import { undoFolder } from "./temporary.ts";
 
 const run = promisify(execFile);
-const nobody = { host: hostname(), boot: "an earlier one", space: "", pid: 1, startedAt: "1" };
+/** The number is no process's: where the system does not tell one boot from another, that is what is asked. */
+const nobody = {
+  host: hostname(),
+  boot: process.platform === "linux" ? "an earlier one" : "",
+  space: "",
+  pid: 2 ** 31 - 2,
+  startedAt: "1",
+};
 const harmful = [
   { path: ".git", had: false, was: "2" },
   { path: "file.txt", had: true, was: "1" },

@@ -32,7 +32,14 @@ async function elsewhere(root: string): Promise<{ pid: number; kill(): Promise<v
   return { pid: child.pid as number, kill };
 }
 
-const nobody = { host: hostname(), boot: "an earlier one", space: "", pid: 1, startedAt: "1" };
+/** The number is no process's: where the system does not tell one boot from another, that is what is asked. */
+const nobody = {
+  host: hostname(),
+  boot: process.platform === "linux" ? "an earlier one" : "",
+  space: "",
+  pid: 2 ** 31 - 2,
+  startedAt: "1",
+};
 const stranger = { host: "another machine", boot: "x", space: "y", pid: 1, startedAt: "1" };
 
 test("FS-3 while one filesystem has something to undo, another of the same root changes nothing and says why", async () => {

@@ -118,7 +118,7 @@ export function isAtRest(entries: readonly JournalEntry[]): boolean {
   return last?.kind === "ended" || last?.kind === "suspended" || last?.kind === "resolved";
 }
 
-/** Whether a record has an end that is given again; undefined: none, or one that its run goes on after. */
+/** Returns the end of a record that is given again; undefined: it has none, or one that its run goes on after. */
 export function lastingEnd(standing: readonly JournalEntry[]): EntryOf<"ended"> | undefined {
   const last = standing.findLast((entry) => entry.kind === "ended" || entry.kind === "resumed");
   return last?.kind === "ended" && last.goesOn !== true ? last : undefined;

@@ -121,7 +121,7 @@ export class TapeEntries {
     else this.source.append(journalEntry(entry, { index, attempt: this.attempt }));
   }
 
-  /** Whether a write has failed that nothing waited for yet. */
+  /** Whether every request is answered from the record. */
   get sendsNothing(): boolean {
     return this.isReplay;
   }
@@ -130,6 +130,7 @@ export class TapeEntries {
     return this.source.blobs;
   }
 
+  /** Whether a write has failed that nothing waited for yet. */
   get hasFailed(): boolean {
     return this.source.hasFailed === true;
   }

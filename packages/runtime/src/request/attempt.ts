@@ -69,8 +69,8 @@ export function attemptRequest(
   if (stop !== undefined) return stop;
   const granted = run.limits.reserve(work.wanted);
   return granted instanceof Promise
-    ? waitFor(run, granted).then((got) => begin(run, attempt, work, deltas, stillWanted(run, got)))
-    : begin(run, attempt, work, deltas, granted);
+    ? waitFor(run, granted).then((got) => sendObserved(run, attempt, work, deltas, stillWanted(run, got)))
+    : sendObserved(run, attempt, work, deltas, granted);
 }
 
 /** Waits until other requests have settled, but not past a limit: what is granted later is given back. */
@@ -104,7 +104,8 @@ function stillWanted(run: Run, granted: Granted | Failure): Granted | Failure {
   return stop;
 }
 
-function begin(
+/** Sends what room was granted for, inside of what observers put around a request. */
+function sendObserved(
   run: Run,
   attempt: number,
   work: Work,
@@ -114,13 +115,14 @@ function begin(
   if (isFailure(granted)) return granted;
   const { observing } = run;
   if (observing?.surrounds === true) {
-    const send = (): Promise<Outcome> | Outcome => beginHere(run, attempt, work, deltas, granted);
-    return observing.aroundRequest(attempt, work.messages, send);
+    const sending = (): Promise<Outcome> | Outcome => sendOrSettle(run, attempt, work, deltas, granted);
+    return observing.aroundRequest(attempt, work.messages, sending);
   }
-  return beginHere(run, attempt, work, deltas, granted);
+  return sendOrSettle(run, attempt, work, deltas, granted);
 }
 
-function beginHere(
+/** Sends, and gives back what was granted where that throws. */
+function sendOrSettle(
   run: Run,
   attempt: number,
   work: Work,
@@ -128,14 +130,15 @@ function beginHere(
   granted: Granted,
 ): Promise<Outcome> | Failure {
   try {
-    return begun(run, attempt, work, deltas, granted);
+    return send(run, attempt, work, deltas, granted);
   } catch (cause) {
     granted.settle(noUsage);
     throw cause;
   }
 }
 
-function begun(
+/** Emits that the request is sent, sends it, and charges for its answer. */
+function send(
   run: Run,
   attempt: number,
   work: Work,
@@ -156,11 +159,11 @@ function begun(
   }
   const ask = (own: typeof onDelta): ReturnType<typeof asData> => asData(work, own, granted);
   const { request, queuedMs, turn } = work;
-  const begin = (): ReturnType<typeof asData> =>
+  const answer = (): ReturnType<typeof asData> =>
     run.tape === undefined ? ask(onDelta) : run.tape.answer(run, { attempt, request, queuedMs, onDelta, turn, ask });
   // A model is not given the evaluation's own budget, so it cannot begin an evaluation that waits for it.
   const isAlone = turn === undefined && !granted.isShared;
-  const answering = priced(run, isAlone ? begin() : runInRequest(granted, begin));
+  const answering = priced(run, isAlone ? answer() : runInRequest(granted, answer));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
   const conclude = (answer: ModelResponse | ModelFailure | Failure): Outcome => {
     const outcome = settled(run, work, deltas, granted, answer);

@@ -68,10 +68,11 @@ export class LimitedWork implements Work {
   }
 
   /**
-   * Whether a refusal may be for the limit: then the request goes out once more without it. A limit that is larger than
-   * any answer of the model, or than what its window leaves, is refused; without it the answer is the shorter one.
+   * Takes the limit away where a refusal may be for it, and returns whether it did: then the request goes out once more.
+   * A limit that is larger than any answer of the model, or than what its window leaves, is refused; without it the answer
+   * is the shorter one.
    */
-  isLifted(refusal: ModelFailure): boolean {
+  liftLimit(refusal: ModelFailure): boolean {
     if (this.#sent === undefined || refusal.failure !== "provider") return false;
     if (refusal.reason !== "bad_request" && refusal.reason !== "context_length") return false;
     const run = this.#run;

@@ -12,8 +12,8 @@ import type {
   TokenLogprob,
   ToolCall,
 } from "@proviso/core";
-import { isRecord, type FinishReason } from "@proviso/core/provider";
-import { whyNoJson, messageOf, isA } from "@proviso/core/internal";
+import { isRecord } from "@proviso/core/provider";
+import { finishReasonIn, whyNoJson, messageOf, isA } from "@proviso/core/internal";
 import { readCalls, readSources } from "./answer-parts.ts";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
 
@@ -72,7 +72,7 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   const response: Whole<ModelResponse> = {
     failure: undefined,
     message: read,
-    finishReason: finishReasons.has(finishReason) ? (finishReason as FinishReason) : "other",
+    finishReason: finishReasonIn(finishReason) ?? "other",
     usage: usage as ReportedUsage | undefined,
     model: typeof model === "string" ? model : undefined,
     parsed,
@@ -162,16 +162,6 @@ function numberOf(value: unknown): number | undefined {
 /** Names every field: one that is added to the contract has to be read here. */
 type Whole<T> = { readonly [K in keyof T]-?: T[K] | undefined } & T;
 type FailureOf<F extends ModelFailure["failure"]> = Whole<Extract<ModelFailure, { readonly failure: F }>>;
-
-const everyFinishReason: Readonly<Record<FinishReason, true>> = {
-  stop: true,
-  length: true,
-  "content-filter": true,
-  "tool-calls": true,
-  paused: true,
-  other: true,
-};
-const finishReasons: ReadonlySet<unknown> = new Set(Object.keys(everyFinishReason));
 
 /** A text: what would fail later, in the middle of something else. */
 function readMessage(message: unknown): AssistantMessage | string {

@@ -40,16 +40,6 @@ export function networkFailure(error: unknown, address?: string): ModelFailure {
   return { failure: "throttle", kind: "network", message: `${where} could not be reached: ${why}` };
 }
 
-/** What servers say of an address that they do not know; a model that they do not know has an error of its own. */
-const unknownAddress =
-  /^(The provider answered with status 404|invalid url|not found|404\b|page not found|cannot post|no route|unknown (url|path|endpoint|route))/i;
-
-/** Where a server does not know the address, the message has it: the base URL may lack its `/v1`. */
-export function withAddress(failure: ModelFailure, address: string | undefined): ModelFailure {
-  if (failure.status !== 404 || address === undefined || !unknownAddress.test(failure.message)) return failure;
-  return { ...failure, message: `${failure.message} (The request went to ${shownAddress(address)}.)` };
-}
-
 /** "Connection error." says less than the socket's own error below it. */
 export function deepestMessage(error: unknown): string {
   const deepest = chainOf(error).findLast(({ message }) => message !== "")?.message;

@@ -54,7 +54,7 @@ export async function throttled(
     if (answer.failure !== "throttle") {
       const cut = run.tape === undefined ? work.cutShort(answer) : run.tape.cut(run, () => work.cutShort(answer));
       if (cut !== undefined) return cut;
-      if (work.isLifted(answer)) continue;
+      if (work.liftLimit(answer)) continue;
       const shorter = run.context && (await run.context.afterRefusal(answer, request));
       if (shorter === undefined) return refusedRequest(answer);
       if (isFailure(shorter)) return shorter;

@@ -11,7 +11,7 @@ import type {
 } from "@proviso/core";
 import { addUsage, countUsage } from "@proviso/core/internal";
 import type { ModelDelta } from "@proviso/core/provider";
-import { onAbort } from "../abort.ts";
+import { untilAborted } from "../abort.ts";
 import type { RunFiles } from "../content/contract.ts";
 import { isFailure } from "../failures.ts";
 import { refusedSetting } from "../evaluate-options.ts";
@@ -146,19 +146,6 @@ async function withFiles(
   const prepared = await files.prepare(request, provider);
   if (!isFailure(prepared)) return provider.generate(prepared);
   return { failure: "provider", reason: "bad_request", message: prepared.message };
-}
-
-/** The promise, or a rejection with the signal's reason as soon as it fires. */
-async function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  let stopListening = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stopListening = onAbort(signal, reject);
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    stopListening();
-  }
 }
 
 function unsent({ provider: { name, model } }: Asked, retryAfterMs: number): Tried {

@@ -24,7 +24,7 @@ import { stopBehind } from "./stop-behind.ts";
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
   try {
-    return prepared(run, call);
+    return readCall(run, call);
   } catch (cause) {
     return unforeseenResult(run, call, cause);
   }
@@ -35,7 +35,7 @@ function unforeseenResult(run: Run, call: ToolCall, cause: unknown): Invocation 
   return { ...rejected(run, call, `The call of ${call.name} failed where nothing should: ${messageOf(cause)}`), cause };
 }
 
-function prepared(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
+function readCall(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
   const tool = run.tools.get(call.name);
   if (tool === undefined) return rejected(run, call, unknownTool(run.tools.keys(), call));
   const parsing = parseArguments(tool, call);
@@ -81,25 +81,27 @@ export function invoke(
 ): Invocation | Accepted | Promise<Invocation | Accepted> {
   const { observing } = run;
   if (observing?.surrounds !== true || watched.isSurrounded === true) {
-    return invokeHere(run, accepted, transaction, watched);
+    return invokeCaught(run, accepted, transaction, watched);
   }
-  return observing.aroundCall(accepted.call, () => invokeHere(run, accepted, transaction, watched));
+  return observing.aroundCall(accepted.call, () => invokeCaught(run, accepted, transaction, watched));
 }
 
-function invokeHere(
+/** What is thrown by the runtime's own steps is a result that says so. */
+function invokeCaught(
   run: Run,
   accepted: Accepted,
   transaction: Transaction,
   watched: Watched,
 ): Invocation | Accepted | Promise<Invocation | Accepted> {
   try {
-    return invokeNow(run, accepted, transaction, watched);
+    return startHandling(run, accepted, transaction, watched);
   } catch (cause) {
     return unforeseenResult(run, accepted.call, cause);
   }
 }
 
-function invokeNow(
+/** Begins the call's time and its context, then policies and handler; ends them at once where nothing is waited for. */
+function startHandling(
   run: Run,
   accepted: Accepted,
   transaction: Transaction,
@@ -111,7 +113,7 @@ function invokeNow(
   const handling = runAsPartOf({ transaction, guard: calling.guard }, () =>
     handle(run, accepted, { calling, time }, watched),
   );
-  if (isThenable(handling)) return invokeLater(run, accepted, { calling, time, transaction }, handling);
+  if (isThenable(handling)) return awaitHandling(run, accepted, { calling, time, transaction }, handling);
   // What ends after the signal aborted counts as stopped, as it does where the call is awaited.
   const fired = run.limits.signal.aborted ? run.limits.stopped("tool") : undefined;
   const ending = endCall(run, { calling, time, transaction });
@@ -119,7 +121,8 @@ function invokeNow(
   return ending === undefined ? ended : ending.then(() => ended);
 }
 
-async function invokeLater(
+/** Waits for the handler within the call's time and the evaluation's limits. */
+async function awaitHandling(
   run: Run,
   accepted: Accepted,
   handling: Handling & { readonly transaction: Transaction },

@@ -1,5 +1,5 @@
-import { messageOf } from "@proviso/core/internal";
 // How a transaction ends: by a rollback, then or without it by the release of its snapshots and locks.
+import { messageOf } from "@proviso/core/internal";
 import { isUnusable, isUsedByOthers, participle, releaseSnapshots, restore, type Savepoint } from "./snapshots.ts";
 import { leave, type Transaction } from "./transaction.ts";
 

@@ -1,8 +1,5 @@
-import { JournalError, type RunReader } from "@proviso/core";
-import { describeValue } from "@proviso/core/internal";
-import { folderStore, sqliteStore } from "@proviso/journal/internal";
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
+import type { RunReader } from "@proviso/core";
+import { storeToRead } from "@proviso/journal/internal";
 import { storeSource } from "./entry-source.ts";
 import { checkReadOptions, readerOf, type ReadOptions } from "./journal-runs.ts";
 
@@ -13,17 +10,9 @@ import { checkReadOptions, readerOf, type ReadOptions } from "./journal-runs.ts"
  */
 export function openRuns(path: string, options: ReadOptions = {}): RunReader & AsyncDisposable {
   checkReadOptions("openRuns", options);
-  const store = isFolder(path) ? folderStore(path) : sqliteStore(path, { durability: "read-only" });
+  const store = storeToRead(path);
   return Object.freeze({
     ...readerOf(storeSource(store), options),
     [Symbol.asyncDispose]: () => store.close(),
   });
-}
-
-/** @throws {JournalError} for a path with nothing there. */
-function isFolder(path: unknown): boolean {
-  const found = typeof path === "string" ? statSync(path, { throwIfNoEntry: false }) : undefined;
-  if (found !== undefined) return found.isDirectory();
-  const shown = typeof path === "string" ? resolve(path) : describeValue(path);
-  throw new JournalError(`There is no journal at ${shown}.`, { reason: "not_found" });
 }

@@ -11,7 +11,14 @@ import { leftBehind } from "../left-behind.ts";
 import { digestOfFolder } from "../temporary.ts";
 
 const [, , folder = "", code = "", first = "1", every = "1", times = "1", end = "back"] = process.argv;
-const nobody = { host: hostname(), boot: "an earlier one", space: "", pid: 1, startedAt: "1" };
+/** The number is no process's: where the system does not tell one boot from another, that is what is asked. */
+const nobody = {
+  host: hostname(),
+  boot: process.platform === "linux" ? "an earlier one" : "",
+  space: "",
+  pid: 2 ** 31 - 2,
+  startedAt: "1",
+};
 const undoFolder = ".proviso-undo";
 const names =
   "renameSync linkSync unlinkSync mkdirSync rmdirSync symlinkSync writeFileSync writeSync fsyncSync ftruncateSync openSync readdirSync readSync fstatSync lstatSync statSync readlinkSync accessSync fchmodSync";

@@ -29,7 +29,7 @@ import {
 } from "./undo-store.ts";
 import { wipe } from "./wipe.ts";
 
-export interface Journal {
+export interface UndoJournal {
   /** Held open: not to be closed. @throws {FilesystemError} when it is not in its place any more. */
   store(): Folder;
   /** A name that nothing in the folder has. */
@@ -58,7 +58,7 @@ export interface Journal {
  * Begins a journal; what a dead owner left is undone first.
  * @throws {FilesystemError} "busy" when another process has one.
  */
-export function beginJournal(root: string, takeOver: boolean): Journal {
+export function beginUndoJournal(root: string, takeOver: boolean): UndoJournal {
   const claimed = claim(root, takeOver);
   const begun: Disposable[] = [];
   try {
@@ -87,7 +87,7 @@ interface Parts extends Claim {
   readonly identity: Identity;
 }
 
-function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: Parts): Journal {
+function journalOf(root: string, { store, reserve, fd, identity, lock, fresh }: Parts): UndoJournal {
   const log = logIn(root, store, fd, identity);
   const internal = <T>(work: () => Promise<T>): Promise<T> => systemAsync(reservedName, work);
   const forget = async (names: readonly string[]): Promise<void> => {
@@ -163,7 +163,7 @@ function logIn(
   store: Folder,
   fd: number,
   identity: Identity,
-): Pick<Journal, "cut" | "keep"> & { append(change: Change): Promise<void> } {
+): Pick<UndoJournal, "cut" | "keep"> & { append(change: Change): Promise<void> } {
   /** Where each change begins. */
   const starts: number[] = [];
   let [size, turn, kept, isFlushed] = [0, 0, 0, true];

@@ -1,0 +1,36 @@
+// The journal behind a path: one in a folder, or one in an SQLite file.
+import { JournalError } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { folderJournal } from "./folder-journal.ts";
+import { folderStore } from "./folder-store.ts";
+import type { Journal } from "./journal.ts";
+import { sqliteJournal } from "./sqlite-journal.ts";
+import { sqliteStore } from "./sqlite-store.ts";
+import type { JournalStore } from "./store.ts";
+
+/**
+ * Opens the store at a path to read it: nothing is written there.
+ * @throws {JournalError} for a path with nothing there, and for a file that is damaged, of a newer version or of something
+ * else.
+ */
+export function storeToRead(path: string): JournalStore {
+  const given: unknown = path;
+  const found = typeof given === "string" ? statSync(given, { throwIfNoEntry: false }) : undefined;
+  if (found === undefined) {
+    const shown = typeof given === "string" ? resolve(given) : describeValue(given);
+    throw new JournalError(`There is no journal at ${shown}.`, { reason: "not_found" });
+  }
+  return found.isDirectory() ? folderStore(path) : sqliteStore(path, { durability: "read-only" });
+}
+
+/**
+ * Opens the journal at a path to record. Where nothing is there yet a path that ends with a separator is a folder, and any
+ * other one an SQLite file.
+ * @throws {DefinitionError} {JournalError} as `folderJournal` and `sqliteJournal` do.
+ */
+export function journalAt(path: string): Journal {
+  const isFolder = /[/\\]$/.test(path) || statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isFolder ? folderJournal(path) : sqliteJournal(path);
+}
