@@ -75,6 +75,7 @@ export async function takeTurn({ store, id, adapter, said, response, onError }: 
 
 /** Chooses what a browser may see: prompts, arguments and results are events, too. */
 function show(event: StreamEvent<string>): ServerSentEvent | undefined {
+  if (event.type === "provider.requested") return event.attempt === 1 ? { event: "turn" } : undefined;
   if (event.type === "text.delta") return { event: "text", data: event.text };
   if (event.type === "tool.invoked") return { event: "tool", data: { name: event.name, ok: event.result.success } };
   return event.type === "text.reset" ? { event: "reset" } : undefined;

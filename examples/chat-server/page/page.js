@@ -84,6 +84,8 @@ async function take(text) {
     let ended = false;
     for await (const { name, data } of eventsOf(response)) {
       ended ||= name === "failed" || name === "saved";
+      // What a request has shown stands in a line of its own: only that is dropped where it is made again.
+      if (name === "turn") answer = undefined;
       if (name === "text") add(data);
       if (name === "reset") {
         answer?.remove();

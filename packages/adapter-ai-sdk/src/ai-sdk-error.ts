@@ -58,7 +58,8 @@ function classify(errors: Errors, error: unknown): ModelFailure {
 function eventFailure(event: Readonly<Record<string, unknown>>): ModelFailure {
   const failure = errorObjectFailure(event);
   const { statusCode: status, data } = event;
-  const isKnown = failure.failure !== "provider" || failure.reason !== "unknown";
+  // A status in the event itself counts as the package's does, which comes with what Google says of waiting.
+  const isKnown = failure.status === undefined && (failure.failure !== "provider" || failure.reason !== "unknown");
   if (isKnown || typeof status !== "number" || status < 400) return failure;
   return asRefused(modelFailureFrom({ status, headers: headersOf(undefined, data) }, data), data);
 }
@@ -118,6 +119,8 @@ function bodyFailure(text: string | undefined, message: string): ModelFailure {
   if (text === undefined) return unreadable(message, undefined);
   const json = parseBody(text);
   if (!json.ok) return unreadableBody(text, json.error);
+  // Routers answer with status 200 before they know that it failed.
+  if (isRecord(json.value) && isRecord(json.value["error"])) return errorObjectFailure(json.value);
   if (isRecord(json.value)) return unreadable(oddShape, json.value);
   return invalidResponse("The provider's answer is not a JSON object.", json.value);
 }

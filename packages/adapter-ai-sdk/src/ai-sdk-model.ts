@@ -24,8 +24,8 @@ import type { Answer } from "./parts.ts";
 import { providerToolsOf } from "./provider-tools.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
 import { secretsOf } from "./secrets.ts";
-import { settingsOfModel } from "./settings.ts";
-import { isOpenAIFamily, toAiSdk, type Call } from "./to-ai-sdk.ts";
+import { isOpenAIFamily, settingsOfModel } from "./settings.ts";
+import { toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
  * Makes the model alone, without an adapter, for code that wraps it to record, route or count requests.

@@ -1,12 +1,14 @@
 import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
 import type { GeneratedFile, ModelFailure, ModelRequest, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
 import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
-import { parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
+import { errorObjectFailure, listAt, parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
+import type { LanguageModel } from "./options.ts";
 import type { Call } from "./to-ai-sdk.ts";
 import { makesPictures, pictureIn, providerCallsIn } from "./provider-tools.ts";
 import { servedBy } from "./served-by.ts";
 import { sourcesIn, thoughtsIn } from "./answer-parts.ts";
+import { ownName } from "./tool-names.ts";
 import { usageFrom } from "./usage.ts";
 
 /** An answer, however it came. Parts that are not known are passed over. */
@@ -21,7 +23,9 @@ export function fromAiSdk(
   const broken = whyUnfinished(response?.body) ?? whyBroken(answer);
   if (broken !== undefined) return { ...broken, payload, ...(isReported(usage) ? { usage } : {}) };
 
-  const toolCalls = content.filter((part) => part.type === "tool-call" && part.providerExecuted !== true).map(callOf);
+  const toolCalls = content
+    .filter((part) => part.type === "tool-call" && part.providerExecuted !== true)
+    .map((part) => callOf(call.model, part));
   const text = textOf(content);
   const refusal = refusalIn(answer, text);
   const kept = keptParts(call.model.provider, content, providerTools);
@@ -113,11 +117,11 @@ export function separator(last: string | undefined, item: string | undefined): s
   return last !== undefined && item !== undefined && last !== item ? "\n" : "";
 }
 
-function callOf(part: LanguageModelV4Content): ToolCall {
+function callOf(model: LanguageModel, part: LanguageModelV4Content): ToolCall {
   const { toolCallId, toolName, input } = part as { toolCallId?: unknown; toolName?: unknown; input?: unknown };
   return {
     id: typeof toolCallId === "string" ? toolCallId : "",
-    name: typeof toolName === "string" ? toolName : "",
+    name: typeof toolName === "string" ? ownName(model, toolName) : "",
     arguments: typeof input === "string" ? input : (JSON.stringify(input) ?? ""),
   };
 }
@@ -148,7 +152,17 @@ function finishReason(answer: Answer, hasCalls: boolean): FinishReason {
   // Cut short for a reason that is not known: the answer is not whole.
   if (statusOf(answer.response?.body) === "incomplete") return "length";
   if (hasCalls) return "tool-calls";
+  if (isPaused(answer)) return "paused";
   return reason === "stop" || isSilent(answer) ? "stop" : "other";
+}
+
+/**
+ * Anthropic pauses a turn in which it runs tools itself for long: it goes on when it gets the answer back as it is. Models
+ * of v2 have the service's own word in the body alone. Source: Claude API reference, "Handling stop reasons".
+ */
+function isPaused(answer: Answer): boolean {
+  const body = answer.response?.body;
+  return raw(answer) === "pause_turn" || (isRecord(body) && body["stop_reason"] === "pause_turn");
 }
 
 /** Some compatible servers give no reason at all. */
@@ -172,7 +186,9 @@ function whyBroken(answer: Answer): ModelFailure | undefined {
     const message = "The provider could not read the call that its model made.";
     return { failure: "provider", reason: "invalid_response", message };
   }
-  return { failure: "provider", reason: "unknown", message: "The provider failed while it answered." };
+  const { body } = answer.response ?? {};
+  const [choice] = isRecord(body) ? listAt(body, "choices") : [];
+  return errorObjectFailure(choice?.["error"]);
 }
 
 /** Gemini's reasons for a call that its model wrote wrongly. Source: Gemini API reference, "FinishReason". */

@@ -53,7 +53,7 @@ function contentOf(item: Json): readonly LanguageModelV4Content[] {
 function fromCompletion(body: Json): Read | undefined {
   const [choice] = listAt(body, "choices");
   const message = choice?.["message"];
-  if (choice === undefined || !isRecord(message)) return undefined;
+  if (isRecord(body["error"]) || choice === undefined || !isRecord(message)) return undefined;
   const { content } = message;
   const given =
     typeof content === "string"

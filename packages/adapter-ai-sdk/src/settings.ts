@@ -1,6 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { EvaluationSettings, ModelRequest } from "@proviso/core";
 import { isRecord, type ModelCapabilities, type SettingRefusal } from "@proviso/core/provider";
+import { bodyFields, givingWay } from "./option-names.ts";
 import type { LanguageModel } from "./options.ts";
 
 declare module "@proviso/core" {
@@ -29,6 +30,11 @@ export function kindOf(model: LanguageModel | string): Kind {
   if (/\b(google|vertex)\b/.test(provider)) return "google";
   if (/\bgateway\b/.test(provider)) return "gateway";
   return "supportsStructuredOutputs" in model ? "compatible" : "other";
+}
+
+/** Whether the model's wire is one of OpenAI's, whatever interface the model has. */
+export function isOpenAIFamily(model: LanguageModel): boolean {
+  return /^(openai|azure|litellm)\b/.test(model.provider) || "supportsStructuredOutputs" in model;
 }
 
 type Setting = keyof EvaluationSettings;
@@ -112,21 +118,26 @@ export function providerOptionsOf(
 ): ByProvider | undefined {
   const settings = settingsIn(request);
   const own = settings.providerOptions?.aiSdk as ByProvider | undefined;
-  return merged(merged(adapters, optionsFor(model, settings)), own);
+  const left = givingWay(adapters, settings);
+  return merged(merged(left, optionsFor(model, settings, merged(left, own))), own);
 }
 
-function optionsFor(model: LanguageModel, settings: EvaluationSettings): ByProvider | undefined {
+/** What the settings come to; `beside`: the options that are sent with them. */
+function optionsFor(
+  model: LanguageModel,
+  settings: EvaluationSettings,
+  beside: ByProvider | undefined,
+): ByProvider | undefined {
   const { serviceTier, logprobs, cache, reasoning } = settings;
   const kind = kindOf(model);
-  const key = keyOf(model, kind);
-  const summary = reasoning?.summary === "none" ? undefined : reasoning?.summary;
+  const key = keyOf(model, kind, beside);
   const isOpenAI = kind === "responses" || kind === "chat";
   const effort = kind === "compatible" && !isNewest(model) ? reasoning?.effort : undefined;
   const { key: promptCacheKey, ttl } = cache === undefined || cache === "auto" ? {} : cache;
   const options = {
     ...(serviceTier === undefined ? {} : { [kind === "compatible" ? "service_tier" : "serviceTier"]: serviceTier }),
     ...(logprobs === undefined ? {} : { logprobs }),
-    ...(summary === undefined ? {} : { reasoningSummary: summary }),
+    ...(kind === "responses" ? summaryOf(reasoning, beside?.[key]) : {}),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
     ...(isOpenAI && promptCacheKey !== undefined ? { promptCacheKey } : {}),
     ...(isOpenAI && ttl !== undefined ? { promptCacheOptions: { ttl } } : {}),
@@ -134,11 +145,38 @@ function optionsFor(model: LanguageModel, settings: EvaluationSettings): ByProvi
   return Object.keys(options).length === 0 ? undefined : { [key]: options };
 }
 
-/** The name under which a package looks for its options. */
-function keyOf({ provider }: LanguageModel, kind: Kind): string {
-  if (kind === "responses" || kind === "chat") return "openai";
-  if (kind === "anthropic" || kind === "bedrock" || kind === "google") return kind;
-  return provider.split(".")[0] ?? provider;
+/** `@ai-sdk/openai` asks for a detailed summary wherever it gets an effort, unless the option is there, if only as null. */
+function summaryOf(reasoning: EvaluationSettings["reasoning"], beside: ByProvider[string] | undefined): object {
+  const { summary, effort } = reasoning ?? {};
+  if (summary !== undefined) return { reasoningSummary: summary === "none" ? null : summary };
+  return effort === undefined || beside?.["reasoningSummary"] !== undefined ? {} : { reasoningSummary: null };
+}
+
+/** The name under which a package looks for its options: of several the one that is used already. */
+function keyOf(model: LanguageModel, kind: Kind, beside: ByProvider | undefined): string {
+  const keys = optionKeys(model, kind);
+  return keys.find((key) => beside?.[key] !== undefined) ?? keys.at(-1) ?? kind;
+}
+
+/** The names under which a package looks for its options; of several the first that is there counts. */
+export function optionKeys({ provider }: LanguageModel, kind: Kind): readonly string[] {
+  const own = provider.split(".")[0] ?? provider;
+  switch (kind) {
+    case "responses":
+    case "chat":
+      return own === "azure" ? ["azure", "openai"] : ["openai"];
+    case "anthropic":
+      if (own === kind || !/\banthropic\b/.test(provider)) return [kind];
+      return [own, ...(own === "googleVertex" ? ["vertex"] : []), kind];
+    case "bedrock":
+      return ["amazonBedrock", kind];
+    case "google":
+      return /vertex/.test(provider) ? ["googleVertex", "vertex", kind] : [kind];
+    case "gateway":
+    case "compatible":
+    case "other":
+      return [own];
+  }
 }
 
 function merged(a: ByProvider | undefined, b: ByProvider | undefined): ByProvider | undefined {
@@ -169,23 +207,12 @@ export function markOptions(model: LanguageModel, { cache }: EvaluationSettings)
   }
 }
 
-/** The fields of a body of Chat Completions that settings come to. */
-const fields: { readonly [K in Setting]?: string } = {
-  temperature: "temperature",
-  topP: "top_p",
-  maxOutputTokens: "max_tokens",
-  stop: "stop",
-  seed: "seed",
-  reasoning: "reasoning_effort",
-  serviceTier: "service_tier",
-};
-
 /** The key in a body that lists the fields which an evaluation has set. It is taken away before the body is sent. */
 const setFields = "proviso_set_fields";
 
 /** Lists what the evaluation has set, so that the adapter's `extraBody` is not laid over it. */
 export function withSetFields(name: string, options: ByProvider | undefined, request: ModelRequest): ByProvider {
-  const set = (Object.keys(settingsIn(request)) as Setting[]).flatMap((setting) => fields[setting] ?? []);
+  const set = (Object.keys(settingsIn(request)) as Setting[]).flatMap((setting) => bodyFields[setting] ?? []);
   return merged(options, { [name]: { [setFields]: set } }) ?? {};
 }
 

@@ -21,7 +21,16 @@ import {
 import { madePart, toolContent, userParts } from "./files.ts";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { providerTool } from "./provider-tools.ts";
-import { markOptions, providerOptionsOf, settingsIn, withSetFields, type ByProvider } from "./settings.ts";
+import { withinBound } from "./thinking.ts";
+import { replayedName, sentName } from "./tool-names.ts";
+import {
+  isOpenAIFamily,
+  markOptions,
+  providerOptionsOf,
+  settingsIn,
+  withSetFields,
+  type ByProvider,
+} from "./settings.ts";
 import { defined, type AssistantPart, type KeptParts, type MadeFile } from "./parts.ts";
 
 type PromptMessage = LanguageModelV4Prompt[number];
@@ -43,20 +52,23 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
   const { tools, toolChoice, output } = request;
   const own = settingsIn(request);
   const given = providerOptionsOf(model, settings.providerOptions as ByProvider | undefined, request);
-  const options = hasExtraBody(settings) ? withSetFields("litellm", given, request) : given;
+  const effort = own.reasoning?.effort;
+  const bound = smaller(own.maxOutputTokens ?? settings.maxOutputTokens, request.maxOutputTokens);
+  const { maxOutputTokens, options: bounded } = withinBound(model, { bound, effort, options: given });
+  const options = hasExtraBody(settings) ? withSetFields("litellm", bounded, request) : bounded;
   const wire = output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema));
   return defined({
     prompt: promptOf(call, request),
     tools: toolsOf(model, request),
-    toolChoice: tools.length === 0 ? undefined : choiceOf(toolChoice),
+    toolChoice: tools.length === 0 ? undefined : choiceOf(model, toolChoice),
     responseFormat: output &&
       wire && { type: "json" as const, name: wireName(output.name), schema: wire.schema as object },
     temperature: own.temperature ?? settings.temperature,
     topP: own.topP ?? settings.topP,
-    maxOutputTokens: smaller(own.maxOutputTokens ?? settings.maxOutputTokens, request.maxOutputTokens),
+    maxOutputTokens,
     stopSequences: (own.stop ?? settings.stop) as string[] | undefined,
     seed: own.seed ?? settings.seed,
-    reasoning: own.reasoning?.effort,
+    reasoning: effort,
     presencePenalty: settings.presencePenalty,
     frequencyPenalty: settings.frequencyPenalty,
     providerOptions: wire?.strict === false ? notStrict(model, options) : options,
@@ -83,9 +95,13 @@ function notStrict({ provider }: LanguageModel, options: ByProvider | undefined)
   return { ...options, [key]: { strictJsonSchema: false, ...options?.[key] } };
 }
 
-function choiceOf(toolChoice: ModelRequest["toolChoice"]): LanguageModelV4CallOptions["toolChoice"] {
+function choiceOf(
+  model: LanguageModel,
+  toolChoice: ModelRequest["toolChoice"],
+): LanguageModelV4CallOptions["toolChoice"] {
   if (toolChoice === undefined) return undefined;
-  return typeof toolChoice === "object" ? { type: "tool", toolName: toolChoice.tool } : { type: toolChoice };
+  if (typeof toolChoice !== "object") return { type: toolChoice };
+  return { type: "tool", toolName: sentName(model, toolChoice.tool) };
 }
 
 function toolsOf(
@@ -98,7 +114,8 @@ function toolsOf(
 
 /** The OpenAI family takes silence for strict; to others it would be a wish, and some count the tools that have it. */
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
-  const { name, description, inputSchema } = tool;
+  const { description, inputSchema } = tool;
+  const name = sentName(model, tool.name);
   if (!isOpenAIFamily(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
   const { schema, strict } = toolInputSchema(tool.inputSchema);
   return { type: "function", name, description, inputSchema: schema as object, strict };
@@ -224,15 +241,6 @@ function callPart(model: LanguageModel, { id, name, arguments: given }: ToolCall
   return { type: "tool-call", toolCallId: id, toolName: replayedName(model, name), input: inputOf(model, given) };
 }
 
-/** `@ai-sdk/openai` and `@ai-sdk/anthropic` look names up in a plain object: "constructor" would go out as a function. */
-function replayedName(model: LanguageModel, name: string): string {
-  return looksNamesUp(model) && name in Object.prototype ? `${name}_` : name;
-}
-
-function looksNamesUp(model: LanguageModel): boolean {
-  return isOpenAIFamily(model) || /\banthropic\b/.test(model.provider);
-}
-
 /**
  * An object; the text itself where the wire is text and the bytes would change. Arguments that are no JSON object
  * become {}: services refuse them, and the tool's answer says what was wrong with them.
@@ -241,11 +249,6 @@ function inputOf(model: LanguageModel, given: string): unknown {
   const json = parseJson(given);
   if (!json.ok || !isRecord(json.value)) return {};
   return takesArgumentText(model) && JSON.stringify(json.value) !== given ? given : json.value;
-}
-
-/** Whether the model's wire is one of OpenAI's, whatever interface the model has. */
-export function isOpenAIFamily(model: LanguageModel): boolean {
-  return /^(openai|azure|litellm)\b/.test(model.provider) || "supportsStructuredOutputs" in model;
 }
 
 /** Arguments travel as text there, and a model of v4 sends text as it is; all others would encode it twice. */

@@ -28,7 +28,8 @@ describe("LOOP-5 the finish reason", () => {
     ["length inside a call", "max_tokens", [call("1", "{")], "length", "length"],
     ["content-filter", "SAFETY", text, "content-filter"],
     ["content-filter without a text", undefined, [], "content-filter", "content-filter"],
-    ["other", "pause_turn", text, "other"],
+    ["stop", "pause_turn", text, "paused"],
+    ["other", "compaction", text, "other"],
     ["none given", undefined, text, "stop", "other"],
   ] as const)("LOOP-5 %s (%s)", async (name, raw, content, expected, unified = name as "stop") => {
     const answer = await answered({ content: [...content], finishReason: finished(unified, raw) });

@@ -1,6 +1,6 @@
 import type { ModelFailure, ProviderErrorReason, ThrottleKind } from "@proviso/core";
 import { shownAddress } from "@proviso/runtime/internal";
-import { throttleCodes } from "./error-object.ts";
+import { throttleCodes } from "./error-codes.ts";
 import { rateLimitFrom } from "./reported.ts";
 import { errorMessageIn, errorObjectIn, isContextFull, isCreditSpent, isCutShort } from "./error-text.ts";
 

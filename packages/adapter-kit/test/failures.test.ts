@@ -28,10 +28,19 @@ describe("THR-1 OAI-10 a failure without a status", () => {
     [{ type: "authentication_error" }, { failure: "provider", reason: "api_key" }],
     [{ type: "not_found_error" }, { failure: "provider", reason: "not_found" }],
     [
-      { code: 500, type: "constructor" },
+      { code: 12, type: "constructor" },
       { failure: "provider", reason: "unknown" },
     ],
-  ])("THR-1 OAI-10 %j by its code, then by its type", (told, expected) => {
+    [
+      { code: 503, type: "constructor" },
+      { failure: "throttle", kind: "server_error", status: 503 },
+    ],
+    [{ code: "402" }, { failure: "provider", reason: "bad_request", status: 402 }],
+    [
+      { code: 400, type: "rate_limit_error" },
+      { failure: "throttle", kind: "rate_limit" },
+    ],
+  ])("THR-1 OAI-10 %j by its code, then by its type, then by its status", (told, expected) => {
     const error = { ...told, message: "No." };
     for (const payload of [error, { type: "error", error }, { type: "response.failed", response: { error } }]) {
       expect(errorObjectFailure(payload)).toEqual({ ...expected, message: "No.", payload });

@@ -1,6 +1,14 @@
 import type { ModelFailure, ModelRequest, ModelResponse, ToolCall } from "@proviso/core";
 import { isRecord, type FinishReason } from "@proviso/core/provider";
-import { listAt, objectAt, parsedOutput, textAt, type Json, invalidResponse } from "@proviso/adapter-kit";
+import {
+  errorObjectFailure,
+  invalidResponse,
+  listAt,
+  objectAt,
+  parsedOutput,
+  textAt,
+  type Json,
+} from "@proviso/adapter-kit";
 import { beside, chatSources, chatThoughts, argumentsAt, servedBy, usageFrom } from "./answer-parts.ts";
 
 /** An answer of `POST /chat/completions`; the first choice counts. */
@@ -11,15 +19,16 @@ export function fromChat(
 ): ModelResponse | ModelFailure {
   if (!isRecord(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
   const usage = usageFrom(body["usage"], { input: "prompt_tokens", output: "completion_tokens" }, costUsd);
+  // Routers answer with status 200 before they know that it failed.
+  if (isRecord(body["error"])) return { ...errorObjectFailure(body), usage };
   const [choice] = listAt(body, "choices");
   const message = choice?.["message"];
   if (choice === undefined || !isRecord(message)) {
     return { ...invalidResponse("The provider's answer has no message.", body), usage };
   }
   // Routers say so of a model that broke while it answered: the text is not whole.
-  if (choice["finish_reason"] === "error") {
-    const why = textAt(choice["error"], "message") || "The provider failed while it answered.";
-    return { failure: "provider", reason: "unknown", message: why, payload: body, usage };
+  if (choice["finish_reason"] === "error" || isRecord(choice["error"])) {
+    return { ...errorObjectFailure(choice["error"]), payload: body, usage };
   }
   const text = contentText(message["content"]);
   const toolCalls = listAt(message, "tool_calls").flatMap(callOf);

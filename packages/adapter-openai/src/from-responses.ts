@@ -32,6 +32,7 @@ export function fromResponses(
   const status = textAt(body, "status");
   const usage = usageFrom(body["usage"], { input: "input_tokens", output: "output_tokens" }, costUsd);
   if (status === "failed") return { ...failedResponse(body), usage };
+  if (status === "" && isRecord(body["error"])) return { ...errorObjectFailure(body), usage };
   if (status !== "completed" && status !== "incomplete") {
     const found = status === "" ? "no status" : `the status "${status}"`;
     return { ...invalidResponse(`The provider's answer is not finished: it has ${found}.`, body), usage };

@@ -4,6 +4,7 @@ import { chatThoughts } from "./answer-parts.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
 interface PartialCall {
+  readonly index: unknown;
   id: string;
   name: string;
   arguments: string;
@@ -11,13 +12,14 @@ interface PartialCall {
 
 /** Chunks of `POST /chat/completions`, put together as JSON would have had them; the first choice counts. */
 export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
-  const calls = new Map<number, PartialCall>();
+  const calls: PartialCall[] = [];
   const texts = { content: "", refusal: "", thoughts: "" };
   const annotations: Json[] = [];
   const logprobs: Json[] = [];
   let base: Json = {};
   let usage: unknown;
   let finishReason: unknown;
+  let broken: unknown;
   let failure: ReturnType<StreamReader["result"]> | undefined;
 
   const readDelta = (delta: Json): void => {
@@ -46,6 +48,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
         logprobs.push(...listAt(objectAt(choice, "logprobs"), "content"));
         if (isRecord(choice["delta"])) readDelta(choice["delta"]);
         finishReason = choice["finish_reason"] ?? undefined;
+        broken = choice["error"];
       }
       return false;
     },
@@ -54,18 +57,12 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       // No choice at all, to the end: an answer without a message.
       if (finishReason === undefined && usage === undefined) return "cut";
       if (finishReason === undefined && texts.content !== "") return "cut";
-      const message = { role: "assistant", content: texts.content || null, refusal: texts.refusal || null };
-      const toolCalls = [...calls.values()].map(({ id, ...given }) => ({ id, type: "function", function: given }));
       const choice = {
         index: 0,
-        message: {
-          ...message,
-          ...(texts.thoughts === "" ? {} : { reasoning_content: texts.thoughts }),
-          ...(annotations.length === 0 ? {} : { annotations }),
-          ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
-        },
+        message: asMessage(texts, annotations, calls),
         ...(logprobs.length === 0 ? {} : { logprobs: { content: logprobs } }),
         finish_reason: finishReason,
+        ...(isRecord(broken) ? { error: broken } : {}),
       };
       const choices = finishReason === undefined ? [] : [choice];
       return { body: { ...base, object: "chat.completion", choices, ...(usage === undefined ? {} : { usage }) } };
@@ -73,17 +70,42 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   };
 }
 
+/** The message as it stands in an answer that came as JSON. */
+function asMessage(
+  { content, refusal, thoughts }: Readonly<Record<"content" | "refusal" | "thoughts", string>>,
+  annotations: readonly Json[],
+  calls: readonly PartialCall[],
+): Json {
+  const toolCalls = calls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: "function",
+    function: { name, arguments: given },
+  }));
+  return {
+    role: "assistant",
+    content: content || null,
+    refusal: refusal || null,
+    ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
+    ...(annotations.length === 0 ? {} : { annotations }),
+    ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+  };
+}
+
 /**
- * Adds a piece to the call of its index. A piece without an index belongs to the last call, unless it begins another.
+ * Adds a piece to the call that it belongs to: the last one of its index, without an index the last one of all. A piece
+ * with a name and another id begins a call, because some servers give every call the same index, or none; one without a
+ * name goes on, because others give every piece an id of its own.
  */
-function addCall(calls: Map<number, PartialCall>, piece: Json): void {
+function addCall(calls: PartialCall[], piece: Json): void {
+  const { index } = piece;
   const id = textAt(piece, "id");
   const given = objectAt(piece, "function");
-  const index = piece["index"];
-  const at = typeof index === "number" ? index : calls.size - (id === "" && calls.size > 0 ? 1 : 0);
-  const call = calls.get(at) ?? { id, name: "", arguments: "" };
+  const name = textAt(given, "name");
+  const last = typeof index === "number" ? calls.findLast((call) => call.index === index) : calls.at(-1);
+  const isAnother = name !== "" && id !== "" && last?.name !== "" && last?.id !== id;
+  let call = isAnother ? undefined : last;
+  if (call === undefined) calls.push((call = { index, id, name: "", arguments: "" }));
   call.id ||= id;
-  call.name ||= textAt(given, "name");
+  call.name ||= name;
   call.arguments += textAt(given, "arguments");
-  calls.set(at, call);
 }

@@ -103,11 +103,11 @@ describe("LOOP-5 an answer that is not whole says so", () => {
 
   test("LOOP-5 Chat Completions, broken while it answered", () => {
     const choice = { message: { content: "half an ans" }, finish_reason: "error" };
-    const failed = { failure: "provider", reason: "unknown" };
-    expect(fromChat({ choices: [choice] }, undefined)).toMatchObject(failed);
+    expect(fromChat({ choices: [choice] }, undefined)).toMatchObject({ failure: "provider", reason: "unknown" });
     const error = { code: 502, message: "Upstream broke." };
     expect(fromChat({ choices: [{ ...choice, error }] }, undefined)).toMatchObject({
-      ...failed,
+      failure: "throttle",
+      kind: "server_error",
       message: error.message,
     });
   });

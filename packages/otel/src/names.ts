@@ -97,6 +97,8 @@ const reasons: Readonly<Record<FinishReason, string>> = {
   length: "length",
   "content-filter": "content_filter",
   "tool-calls": "tool_call",
+  // The conventions have no word for it.
+  paused: "stop",
   other: "error",
 };
 

@@ -15,6 +15,7 @@ import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
 import { withGenerated, renderedWithFiles } from "./content/files-of.ts";
 import type { Run } from "./run.ts";
+import { joined } from "./request/paused.ts";
 import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
 import { executeToolCalls } from "./tools/executor.ts";
@@ -26,6 +27,7 @@ import { openedOf, renderWith, type Opened } from "./rendering.ts";
 export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<ModelResponse | Failure> {
   let rendered: RenderedPrompt | undefined;
   let tools: readonly ToolSpec[] = [];
+  let paused: ModelResponse | undefined;
   while (run.turn < run.maxTurns) {
     const refreshing = refresh(run);
     const unrendered = refreshing && (await refreshing);
@@ -55,12 +57,17 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const files = message.files?.map(({ file }) => file);
     announceAnswer(run, response, message, { usage, durationMs, queuedMs, files });
 
-    const unusable = cut ?? answerFault(response);
+    const whole = joined(paused, response);
+    const unusable = cut ?? answerFault(whole);
     if (unusable !== undefined) return unusable;
     if (message.toolCalls.length === 0) {
       run.conversation.append(message, []);
-      return passed ?? run.limits.stopped("response") ?? response;
+      const stop = passed ?? run.limits.stopped("response");
+      if (stop !== undefined || whole.finishReason !== "paused") return stop ?? whole;
+      paused = whole;
+      continue;
     }
+    paused = undefined;
     const { stop } = await executeToolCalls(run, message, passed);
     if (stop !== undefined) return stop;
     if (run.toolChoice !== "none") run.toolChoice &&= "auto";
@@ -118,7 +125,9 @@ export function answerFault(answer: ModelResponse): Failure | undefined {
   if (finishReason === "length") {
     return providerFailure("truncated", "The answer was cut short by its token limit.", { payload });
   }
-  const empty = message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined && !isFile;
+  const goesOn = finishReason === "paused" && message.providerItems !== undefined;
+  const saysNothing = message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined;
+  const empty = saysNothing && !isFile && !goesOn;
   return empty ? providerFailure("invalid_response", "The model's answer is empty.", { payload }) : undefined;
 }
 

@@ -115,8 +115,9 @@ function resultOf(step: ConformanceAnswer): LanguageModelV4GenerateResult {
     input: typeof given === "string" ? given : JSON.stringify(given),
   }));
   // The ecosystem tells a refusal as text, with a filter's finish reason.
-  const [reason, raw] =
-    step.refusal === undefined ? [step.finishReason, step.finishReason] : (["content-filter", "refusal"] as const);
+  const finish = step.finishReason === "paused" ? "stop" : step.finishReason;
+  const own = step.finishReason === "paused" ? "pause_turn" : finish;
+  const [reason, raw] = step.refusal === undefined ? [finish, own] : (["content-filter", "refusal"] as const);
   return {
     content: [
       ...(step.reasoning === undefined ? [] : [{ type: "reasoning" as const, text: step.reasoning }]),

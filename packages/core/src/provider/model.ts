@@ -8,14 +8,18 @@ import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
 import type { ProviderCall, Source } from "./answer-parts.ts";
 
-/** Why the model stopped, the same names for all providers. */
-export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other";
+/**
+ * Why the model stopped, the same names for all providers. "paused": the provider stopped in the middle of what it does
+ * itself, a search for example; the answer so far goes back to it as it is, and it goes on.
+ */
+export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "paused" | "other";
 
 const everyFinishReason: Readonly<Record<FinishReason, true>> = {
   stop: true,
   length: true,
   "content-filter": true,
   "tool-calls": true,
+  paused: true,
   other: true,
 };
 
@@ -67,6 +71,8 @@ export interface RouteStep {
    * "cancelled": another model answered first; "process": its process failed.
    */
   readonly outcome: "answered" | "cancelled" | "skipped" | "process" | ThrottleKind | ProviderErrorReason;
+  /** Why it was not asked; only where it was skipped. */
+  readonly why?: string | undefined;
   /** Milliseconds. */
   readonly durationMs: number;
   /** What it cost; left out: nothing, as far as is known. */

@@ -18,10 +18,10 @@ import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
 import { mayRepeat } from "./begin-again.ts";
 import type { Answered, Attempts, Next } from "./attempts.ts";
-import { cannotTake, inputOf, sumOfCosts, tryMember, type Member } from "./member.ts";
+import { inputOf, skippedStep, sumOfCosts, tryMember, whyNot, type Member } from "./member.ts";
 import type { RouteCandidate, RouteOrder } from "./orders.ts";
 import { reasonOfFailure, type GoesOn } from "./reasons.ts";
-import { refusalOf, type Refusal } from "./refusal.ts";
+import { naming, refusalOf, type Refusal } from "./refusal.ts";
 import type { Generate } from "./together.ts";
 
 /** What the options say. */
@@ -43,14 +43,19 @@ interface Trying {
 interface Tries {
   readonly trying: Trying;
   readonly route: readonly RouteStep[];
+  /** Why some could not take the request. */
+  readonly unable: readonly string[];
   readonly queuedMs: number;
 }
 
-function whole(answer: ModelResponse | ModelFailure, { trying, route, queuedMs }: Tries): ModelResponse | ModelFailure {
+function whole(
+  answer: ModelResponse | ModelFailure,
+  { trying, route, unable, queuedMs }: Tries,
+): ModelResponse | ModelFailure {
   // A usage that is in part an estimate says so.
   const usage = trying.cost;
   trying.cost = undefined;
-  if (answer.failure !== undefined) return { ...answer, usage, route };
+  if (answer.failure !== undefined) return naming({ ...answer, usage, route }, unable);
   const model = answer.model ?? route.at(-1)?.model;
   return { ...answer, usage, model, route, queuedMs };
 }
@@ -131,7 +136,8 @@ export class Fallback implements Generate, Attempts {
     return ordered.filter((member) => {
       const { drive, provider } = member.asked;
       return (
-        !this.#failed.has(member) && (drive === undefined || !cannotTake(run, provider, run.conversation.messages()))
+        !this.#failed.has(member) &&
+        (drive === undefined || whyNot(run, provider, run.conversation.messages()) === undefined)
       );
     });
   }
@@ -147,14 +153,17 @@ export class Fallback implements Generate, Attempts {
     const trying: Trying = (this.#trying = {});
     // An evaluation without an order makes no promise more.
     this.#ordered ??= this.#rules.order === undefined ? this.#members : await this.#begin(request);
-    const route: RouteStep[] = [];
+    const route = this.#agentsSkipped();
+    const unable = route.flatMap(({ why }) => why ?? []);
     const refusals: Refusal[] = [];
     let queuedMs = 0;
     for (const member of this.#models()) {
       const provider = member.asked.providerFor(run);
-      const skipped = this.#whySkipped(member, request, refusals);
-      if (skipped) {
-        route.push({ provider: provider.name, model: provider.model, outcome: "skipped", durationMs: 0 });
+      const cannot = whyNot(run, member.asked.provider, request.messages);
+      if (cannot !== undefined) unable.push(cannot);
+      const why = cannot ?? this.#whyPassedOver(member, refusals);
+      if (why !== undefined) {
+        route.push(skippedStep(provider, why));
         continue;
       }
       let isShown = false;
@@ -174,7 +183,7 @@ export class Fallback implements Generate, Attempts {
       queuedMs += tried.queuedMs;
       if (!this.#rules.goesOn(tried.reason, tried.answer.failure === "throttle")) {
         if (tried.reason === undefined) this.#current = member;
-        return whole(tried.answer, { trying, route, queuedMs });
+        return whole(tried.answer, { trying, route, unable, queuedMs });
       }
       refusals.push({ name: provider.name, answer: tried.answer });
       if (request.signal.aborted) break;
@@ -186,21 +195,28 @@ export class Fallback implements Generate, Attempts {
     const isLeft =
       this.#left().some(({ asked }) => asked.drive !== undefined) && mayRepeat(run, this.#rules.repeatTools);
     const last = isLeft && refusal.failure === "throttle" ? ({ ...refusal, retry: false } as const) : refusal;
-    return whole(last, { trying, route, queuedMs });
+    return whole(last, { trying, route, unable, queuedMs });
   }
 
-  /** An adapter that cannot take the request is passed over, and one that failed too often of late. */
-  #whySkipped({ asked, breaker }: Member, { messages }: ModelRequest, refusals: Refusal[]): boolean {
-    const { provider } = asked;
-    const { name } = provider;
-    if (cannotTake(this.#run, provider, messages)) return true;
+  /** The agents that cannot take the evaluation: they are not asked after the models. */
+  #agentsSkipped(): RouteStep[] {
+    const run = this.#run;
+    return this.#members.flatMap(({ asked: { drive, provider } }) => {
+      const why = drive === undefined ? undefined : whyNot(run, provider, run.conversation.messages());
+      return why === undefined ? [] : [skippedStep(provider, why)];
+    });
+  }
+
+  /** Why an adapter that has failed too often of late is passed over; undefined: it may be asked. */
+  #whyPassedOver({ asked, breaker }: Member, refusals: Refusal[]): string | undefined {
+    const { name } = asked.provider;
     const now = liveClock(this.#run).now();
-    if (breaker === undefined || breaker.mayAsk(now)) return false;
+    if (breaker === undefined || breaker.mayAsk(now)) return undefined;
     const waitMs = breaker.waitMs(now);
     const retryAfterMs = waitMs === 0 ? undefined : Math.ceil(waitMs);
     const message = `${name} was not asked: it failed too often of late, or asked to wait.`;
     refusals.push({ name, answer: { failure: "throttle", kind: breaker.kind, retryAfterMs, message } });
-    return true;
+    return message;
   }
 
   /** The one that answered last, then the others. */

@@ -13,7 +13,7 @@ import { textOf } from "../streaming/deltas.ts";
 import { estimatedTokens } from "../tokens.ts";
 import { atPrice, inputOf, reported, sumOfCosts, tryMember, type Member, type Tried } from "./member.ts";
 import { goingOn } from "./reasons.ts";
-import { refusalOf, type Refusal } from "./refusal.ts";
+import { naming, refusalOf, type Refusal } from "./refusal.ts";
 
 /** Milliseconds without an answer of this adapter until the next is asked, too; undefined: it is not asked. */
 export type AfterMs = (last: Member) => number | undefined;
@@ -248,7 +248,10 @@ export class HedgedRequest {
     const usage = this.cost();
     this.#ended = undefined;
     this.#losers.length = 0;
-    if (answer.failure !== undefined) return { ...answer, usage, route };
+    if (answer.failure !== undefined) {
+      const unable = skipped.flatMap(({ why }) => why ?? []);
+      return naming({ ...answer, usage, route }, unable);
+    }
     const model = answer.model ?? route.findLast(({ outcome }) => outcome === "answered")?.model;
     return { ...answer, usage, model, route, queuedMs };
   }

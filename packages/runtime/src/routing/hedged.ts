@@ -11,7 +11,7 @@ import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
 import { HedgedRequest, type AfterMs } from "./hedged-request.ts";
-import { cannotTake, Member } from "./member.ts";
+import { skippedStep, whyNot, Member } from "./member.ts";
 import { adapterOf, checkMembers, type Generate } from "./together.ts";
 
 /** When the next adapter is asked, too. */
@@ -92,12 +92,15 @@ class Hedged implements Generate {
   }
 
   generate(request: ModelRequest): Promise<ModelResponse | ModelFailure> {
-    const able = this.#members.filter(({ asked }) => !cannotTake(this.#run, asked.provider, request.messages));
-    const skipped = this.#members.filter((member) => !able.includes(member));
-    const route = skipped.map(({ asked: { provider } }): RouteStep => {
-      return { provider: provider.name, model: provider.model, outcome: "skipped", durationMs: 0 };
-    });
+    const able: Member[] = [];
+    const skipped: RouteStep[] = [];
+    for (const member of this.#members) {
+      const { provider } = member.asked;
+      const why = whyNot(this.#run, provider, request.messages);
+      if (why === undefined) able.push(member);
+      else skipped.push(skippedStep(provider, why));
+    }
     this.#request = new HedgedRequest(this.#run, able, this.#afterMs, request);
-    return this.#request.answer(route);
+    return this.#request.answer(skipped);
   }
 }

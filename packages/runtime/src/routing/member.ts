@@ -127,10 +127,14 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
   }
 }
 
-/** Whether an adapter cannot take the settings of an evaluation, or the files of its messages. */
-export function cannotTake(run: Run, provider: ModelProvider, messages: readonly Message[]): boolean {
-  if (refusedSetting(provider, run.settings) !== undefined) return true;
-  return run.files?.refuses(messages, provider) !== undefined;
+/** Why an adapter cannot take the settings of an evaluation, or the files of its messages; undefined: it can. */
+export function whyNot(run: Run, provider: ModelProvider, messages: readonly Message[]): string | undefined {
+  return (refusedSetting(provider, run.settings) ?? run.files?.refuses(messages, provider))?.message;
+}
+
+/** The step of an adapter that is not asked. */
+export function skippedStep({ name, model }: ModelProvider, why: string): RouteStep {
+  return { provider: name, model, outcome: "skipped", why, durationMs: 0 };
 }
 
 /** Asks with the files as this model takes them. */

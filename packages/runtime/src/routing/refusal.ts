@@ -19,6 +19,14 @@ export function refusalOf(refusals: readonly Refusal[]): ModelResponse | ModelFa
   return { ...earliest, message };
 }
 
+/** The failure of a chain, with who could not take the request, and why. */
+export function naming<F extends ModelFailure>(failure: F, unable: readonly string[]): F {
+  if (unable.length === 0) return failure;
+  const message = failure.message.trimEnd();
+  const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
+  return { ...failure, message: `${sentence} Not asked: ${unable.join(" ")}` };
+}
+
 const noneLeft: ModelFailure = {
   failure: "provider",
   reason: "bad_request",

@@ -21,8 +21,9 @@ export interface ServerSentEvent {
 export interface ServerSentEventOptions<Output> {
   /**
    * Chooses what is sent of an event; undefined: nothing. Prompts, params and results of tools are events too: send only
-   * what any visitor of the page may read. Default: `text` and `partial` with the answer so far, `reasoning` with the
-   * model's thoughts, and `reset`, after which what was shown of this turn is dropped.
+   * what any visitor of the page may read. Default: `turn` with `{ turn }` where a turn begins, `text` and `partial` with
+   * the answer so far, `reasoning` with the model's thoughts, and `reset` with `{ turn }`: what was shown of this turn, and
+   * of any after it, is dropped.
    */
   readonly show?: ((event: StreamEvent<Output>) => ServerSentEvent | undefined) | undefined;
   /** Milliseconds without anything sent after which a comment keeps the connection open. Default 15,000. */
@@ -47,7 +48,7 @@ export function serverSentEvents<Output>(
   options: ServerSentEventOptions<Output> = {},
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   checkOptionNames("serverSentEvents", options, optionNames);
-  const { show = shownByDefault, heartbeatMs = defaultHeartbeatMs, clock = systemClock } = options;
+  const { show = showingByDefault(), heartbeatMs = defaultHeartbeatMs, clock = systemClock } = options;
   if (!(heartbeatMs > 0)) {
     throw new DefinitionError(`serverSentEvents: heartbeatMs must be positive, not ${describeValue(heartbeatMs)}.`);
   }
@@ -131,9 +132,18 @@ function written({ event, data = null }: ServerSentEvent): string {
   return `event: ${event}\ndata: ${JSON.stringify(data) ?? "null"}\n\n`;
 }
 
-function shownByDefault(event: StreamEvent): ServerSentEvent | undefined {
-  if (event.type === "text.delta") return { event: "text", data: event.text };
-  if (event.type === "reasoning.delta") return { event: "reasoning", data: event.text };
-  if (event.type === "output.delta") return { event: "partial", data: event.partial };
-  return event.type === "text.reset" ? { event: "reset" } : undefined;
+function showingByDefault(): (event: StreamEvent) => ServerSentEvent | undefined {
+  let turn = 0;
+  return (event) => {
+    if (event.type === "text.delta") return { event: "text", data: event.text };
+    if (event.type === "reasoning.delta") return { event: "reasoning", data: event.text };
+    if (event.type === "output.delta") return { event: "partial", data: event.partial };
+    if (event.type === "text.reset") return { event: "reset", data: { turn: event.turn } };
+    // All turns so far are undone.
+    if (event.type === "evaluation.restarted") return { event: "reset", data: { turn: 1 } };
+    // A request that is repeated is of the same turn.
+    if (event.type !== "provider.requested" || event.turn === turn) return undefined;
+    ({ turn } = event);
+    return { event: "turn", data: { turn } };
+  };
 }

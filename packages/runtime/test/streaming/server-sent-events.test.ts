@@ -1,5 +1,6 @@
-import { definePrompt, provideFactory, resourceKey, type ModelProvider } from "@proviso/core";
+import { definePrompt, defineTool, provideFactory, resourceKey, type ModelProvider } from "@proviso/core";
 import { modelAdapter, serverSentEvents } from "@proviso/runtime";
+import { fallback } from "@proviso/runtime/routing";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -17,13 +18,18 @@ async function received(body: ReadableStream<Uint8Array>): Promise<{ event: stri
   });
 }
 
+type Received = Awaited<ReturnType<typeof received>>;
+const textOf = (messages: Received): string =>
+  messages.flatMap(({ event, data }) => (event === "text" ? [String(data)] : [])).join("");
+
 test("STR-6 the texts of an answer are sent as they come, and its output at the end", async () => {
   const adapter = modelAdapter(scriptedModel([{ text: "Hello\nyou\n\nevent: forged" }]));
   const messages = await received(serverSentEvents(adapter.stream(text.bind())));
   expect(messages.at(-1)).toEqual({ event: "done", data: "Hello\nyou\n\nevent: forged" });
   const texts = messages.slice(0, -1);
-  expect(new Set(texts.map(({ event }) => event))).toEqual(new Set(["text"]));
-  expect(texts.map(({ data }) => data).join("")).toBe("Hello\nyou\n\nevent: forged");
+  expect(texts[0]).toEqual({ event: "turn", data: { turn: 1 } });
+  expect(new Set(texts.slice(1).map(({ event }) => event))).toEqual(new Set(["text"]));
+  expect(textOf(texts)).toBe("Hello\nyou\n\nevent: forged");
 });
 
 test("STR-6 a structured output is sent as far as it is there", async () => {
@@ -47,6 +53,62 @@ test.each([
   expect((await stream.response).output).toBe(value);
 });
 
+/** What a page shows that follows `turn` and `reset`. */
+function pageOf(messages: Received): string {
+  const shown = new Map<number, string>();
+  let turn = 1;
+  for (const { event, data } of messages) {
+    const of = (data as { readonly turn?: number } | null)?.turn ?? 0;
+    if (event === "turn") turn = of;
+    if (event === "text") shown.set(turn, (shown.get(turn) ?? "") + String(data));
+    if (event === "reset") for (const at of shown.keys()) if (at >= of) shown.delete(at);
+  }
+  return [...shown.values()].join("|");
+}
+
+test("STR-6 a page drops what a failed attempt has shown of a turn, and no other turn", async () => {
+  const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "seen" });
+  const prompt = definePrompt({ key: "two", sections: [{ key: "t", role: "user", text: "Go.", tools: [look] }] });
+  let asked = 0;
+  const provider: ModelProvider = {
+    name: "m",
+    model: "m",
+    capabilities: { tools: true, nativeOutput: false },
+    async generate({ onDelta }) {
+      asked += 1;
+      const said = ["Let me look. ", "The answ", "The answer."][asked - 1] ?? "";
+      onDelta?.({ kind: "text", text: said });
+      if (asked === 2) return { failure: "throttle", kind: "server_error", message: "Overloaded." };
+      const toolCalls = asked === 1 ? [{ id: "1", name: "look", arguments: "{}" }] : [];
+      return { message: { role: "assistant", text: said, toolCalls }, finishReason: "stop" };
+    },
+  };
+  const adapter = modelAdapter(provider, { throttle: { baseDelayMs: 1 } });
+  const messages = await received(serverSentEvents(adapter.stream(prompt.bind())));
+  expect(messages).toEqual([
+    { event: "turn", data: { turn: 1 } },
+    { event: "text", data: "Let me look. " },
+    { event: "turn", data: { turn: 2 } },
+    { event: "text", data: "The answ" },
+    { event: "reset", data: { turn: 2 } },
+    { event: "text", data: "The answer." },
+    { event: "done", data: "The answer." },
+  ]);
+  expect(pageOf(messages)).toBe("Let me look. |The answer.");
+});
+
+test("STR-6 RTE-8 a page drops all that was shown of an evaluation that begins again", async () => {
+  const models = [[{ text: "One, I think." }], [{ text: '{"lines":["a"]}' }]] as const;
+  const chain = fallback(
+    models.map((steps) => modelAdapter(scriptedModel(steps))),
+    { on: ["output"] },
+  );
+  const messages = await received(serverSentEvents(chain.stream(poem.bind())));
+  expect(pageOf(messages)).toBe('{"lines":["a"]}');
+  expect(messages).toContainEqual({ event: "reset", data: { turn: 1 } });
+  expect(messages.at(-1)).toEqual({ event: "done", data: { lines: ["a"] } });
+});
+
 test("STR-6 `show` chooses what is sent", async () => {
   const adapter = modelAdapter(scriptedModel([{ text: "Hello" }]));
   const body = serverSentEvents(adapter.stream(text.bind()), {
@@ -68,6 +130,7 @@ test("STR-6 a failure is sent by its code alone", async () => {
     scriptedModel([{ failure: "provider", reason: "bad_request", message: "secret details" }]),
   );
   expect(await received(serverSentEvents(adapter.stream(text.bind())))).toEqual([
+    { event: "turn", data: { turn: 1 } },
     { event: "failed", data: { code: "provider" } },
   ]);
 });

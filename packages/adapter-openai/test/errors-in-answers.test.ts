@@ -1,0 +1,147 @@
+import { openai } from "@proviso/adapter-openai";
+import { definePrompt, defineTool, ProviderError } from "@proviso/core";
+import { failureOf } from "@proviso/fault-matrix/requests";
+import { answering, startServer, type Respond } from "@proviso/fault-matrix/loopback-server";
+import { openaiModel } from "@proviso/adapter-openai";
+import { expect, test } from "vitest";
+import { z } from "zod";
+
+const apiKey = "sk-test-secret-0123456789";
+const chunk = (delta: object, finish_reason: string | null = null, more: object = {}): object => ({
+  id: "c1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, delta, finish_reason, ...more }],
+});
+const streaming = (...chunks: readonly object[]): Respond =>
+  answering(200, chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(""), {
+    "content-type": "text/event-stream",
+  });
+const completion = (message: object, finish_reason: string, more: object = {}): object => ({
+  id: "c1",
+  object: "chat.completion",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason, ...more }],
+  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+});
+const whole = {
+  json: answering(200, completion({ content: "Fine." }, "stop")),
+  stream: streaming(chunk({ role: "assistant", content: "Fine." }), chunk({}, "stop")),
+};
+// OpenRouter's: a status in place of a word. Source: OpenRouter's API reference, "Errors".
+const error = { message: "The model is overloaded.", code: 503 };
+
+const broken: readonly (readonly [string, keyof typeof whole, Respond])[] = [
+  ["as JSON", "json", answering(200, { error })],
+  ["as JSON, beside half an answer", "json", answering(200, completion({ content: "Hal" }, "error", { error }))],
+  ["as JSON for a stream", "stream", answering(200, { error })],
+  ["as the first event", "stream", streaming({ error })],
+  ["after text", "stream", streaming(chunk({ role: "assistant", content: "Hal" }), { error })],
+  ["in the last choice", "stream", streaming(chunk({ content: "Hal" }), chunk({ content: "" }, "error", { error }))],
+];
+
+test.each(broken)("OAI-10 an error with a status in it, %s of status 200, is asked again", async (_, way, respond) => {
+  await using server = await startServer(respond, whole[way]);
+  const adapter = openai({ model: "m", apiKey, baseURL: server.baseURL, throttle: { baseDelayMs: 1 } });
+  const response = way === "stream" ? await adapter.stream("Hi.").response : await adapter.evaluate("Hi.");
+  expect(response.output).toBe("Fine.");
+  expect(server.requests).toHaveLength(2);
+});
+
+test.each([
+  [
+    { message: "No.", code: 400 },
+    { failure: "provider", reason: "bad_request", status: 400 },
+  ],
+  [
+    { message: "No.", code: 401 },
+    { failure: "provider", reason: "api_key", status: 401 },
+  ],
+  [
+    { message: "No.", code: "429" },
+    { failure: "throttle", kind: "rate_limit", status: 429 },
+  ],
+  [
+    { message: "No.", code: 503, type: "insufficient_quota" },
+    { failure: "throttle", kind: "quota_exhausted" },
+  ],
+  [
+    { message: "No.", type: "server_error" },
+    { failure: "throttle", kind: "server_error" },
+  ],
+  [
+    { message: "No.", code: 12 },
+    { failure: "provider", reason: "unknown" },
+  ],
+  [{ message: "No." }, { failure: "provider", reason: "unknown" }],
+])("OAI-10 the error %o of an answer is classified by its word, else by its status", async (given, expected) => {
+  for (const api of ["chat", "responses"] as const) {
+    await using server = await startServer(answering(200, { error: given }));
+    const failure = await failureOf(openaiModel({ model: "m", apiKey, api, baseURL: server.baseURL }));
+    expect(failure).toMatchObject({ ...expected, message: "No." });
+  }
+});
+
+test("OAI-10 an answer that breaks off without an error object says so, and is not asked again", async () => {
+  await using server = await startServer(answering(200, completion({ content: "Hal" }, "error")));
+  const asked = openai({ model: "m", apiKey, baseURL: server.baseURL }).evaluate("Hi.");
+  const failed = await asked.catch((caught: unknown) => caught);
+  expect(failed).toBeInstanceOf(ProviderError);
+  expect(failed).toMatchObject({ reason: "unknown", message: expect.stringContaining("failed while it answered") });
+  expect(server.requests).toHaveLength(1);
+});
+
+const piece = (id: string | undefined, index: number | undefined, fn: object): object =>
+  chunk({ tool_calls: [{ ...(id === undefined ? {} : { id }), index, type: "function", function: fn }] });
+
+test.each([
+  [
+    "of one index, each whole",
+    [piece("x", 0, { name: "add", arguments: '{"n":1}' }), piece("y", 0, { name: "add", arguments: '{"n":2}' })],
+  ],
+  [
+    "of one index, each in pieces",
+    [
+      piece("x", 0, { name: "add", arguments: '{"n"' }),
+      piece(undefined, 0, { arguments: ":1}" }),
+      piece("y", 0, { name: "add", arguments: '{"n"' }),
+      piece(undefined, 0, { arguments: ":2}" }),
+    ],
+  ],
+  [
+    "without an index, their ids in each piece",
+    [
+      piece("x", undefined, { name: "add", arguments: '{"n"' }),
+      piece("x", undefined, { arguments: ":1}" }),
+      piece("y", undefined, { name: "add", arguments: '{"n":2}' }),
+    ],
+  ],
+  [
+    "of two indices, a new id in each piece",
+    [
+      piece("x", 0, { name: "add", arguments: '{"n"' }),
+      piece("y", 1, { name: "add", arguments: '{"n"' }),
+      piece("x2", 0, { arguments: ":1}" }),
+      piece("y2", 1, { arguments: ":2}" }),
+    ],
+  ],
+])("OAI-12 two streamed calls %s are two calls", async (_, pieces) => {
+  await using server = await startServer(
+    streaming(...pieces, chunk({}, "tool_calls")),
+    streaming(chunk({ role: "assistant", content: "Added." }), chunk({}, "stop")),
+  );
+  const added: number[] = [];
+  const add = defineTool({
+    name: "add",
+    description: "Adds.",
+    input: z.object({ n: z.number() }),
+    execute: ({ n }) => void added.push(n),
+  });
+  const prompt = definePrompt({ key: "adding", sections: [{ key: "t", role: "user", text: "Add.", tools: [add] }] });
+  const adapter = openai({ model: "m", apiKey, baseURL: server.baseURL });
+  const { toolResults } = await adapter.stream(prompt.bind()).response;
+  expect(toolResults.map(({ callId }) => callId)).toEqual(["x", "y"]);
+  expect(added).toEqual([1, 2]);
+});
