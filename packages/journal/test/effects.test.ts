@@ -13,7 +13,7 @@ import { createJournal, memoryJournal, type JournalEntry } from "@proviso/journa
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { hostFilesystem, SqliteDatabase, sqliteResource } from "@proviso/node";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
-import { fakeClock, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { fakeClock, scriptedModel, type FakeClock, type ScriptedStep } from "@proviso/runtime/testing";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -175,6 +175,38 @@ describe("effects of a run", () => {
     await clock.advance(1);
     expect((await evaluating).toolResults[0]?.result.message).toContain("It is not known whether write was done");
     expect(done).toEqual([]);
+  });
+
+  it.each([
+    ["reconcile that never ends is unknown after it", () => new Promise(() => {}), 0],
+    ["the handler has it anew after reconcile", (clock: FakeClock) => clock.sleep(600).then(() => "not-started"), 1],
+  ] as const)("EFF-4 of a tool with a timeoutMs, %s", async (_, answer, times) => {
+    const { entries } = await recordedFiles(memoryFilesystem());
+    const journal = await cut(
+      entries,
+      placeOf(entries, ({ kind }) => kind === "started"),
+    );
+    const clock = fakeClock();
+    const done: string[] = [];
+    const asked = Promise.withResolvers<void>();
+    const reconcile = () => {
+      asked.resolve();
+      return answer(clock);
+    };
+    const execute = async () => {
+      await clock.sleep(600);
+      done.push("done");
+    };
+    const evaluating = modelAdapter(scriptedModel([{ text: "Done." }]), { clock }).evaluate(
+      filesPrompt({ reconcile, timeoutMs: 700, execute }, done),
+      { run: journal.run("r", { takeOver: true }), resources: [provide(Filesystem, memoryFilesystem())] },
+    );
+    await asked.promise;
+    for (let left = 14; left > 0; left--) await clock.advance(100);
+    const [result] = (await evaluating).toolResults;
+    expect(done).toHaveLength(times);
+    expect(result?.result.success).toBe(times === 1);
+    if (times === 0) expect(result?.result.message).toContain("It is not known whether write was done");
   });
 
   it("EFF-4 reconcile may change nothing", async () => {

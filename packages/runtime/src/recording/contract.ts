@@ -86,6 +86,8 @@ export interface HandlerParts<Invocation> {
     beginCheck(policy: ToolPolicy): void;
   };
   execute(): Invocation | Promise<Invocation>;
+  /** Does work that does not count as the tool's own time. */
+  outside<T>(work: () => Promise<T>): Promise<T>;
   /** The result that a returned value makes. */
   checked(value: unknown): Invocation | Promise<Invocation>;
   /** The result of a call whose handler does not begin; its message is what the model reads. */

@@ -30,13 +30,15 @@ export function recordedHandler<Invocation>(
   const given = record.decidedResult(run, call);
   if (given !== undefined) return parts.checked(given);
   if (run.isInside || !effects.isUnknown(run.turn, call.id, tool)) return begin(record, run, parts);
-  return settled(record, run, parts).then(
-    (known) => {
-      if (known === "not-started") return begin(record, run, parts);
-      return "denied" in known ? parts.refused(known.denied) : parts.checked(known.value);
-    },
-    (error: unknown) => parts.thrown(error),
-  );
+  return parts
+    .outside(() => settled(record, run, parts))
+    .then(
+      (known) => {
+        if (known === "not-started") return begin(record, run, parts);
+        return "denied" in known ? parts.refused(known.denied) : parts.checked(known.value);
+      },
+      (error: unknown) => parts.thrown(error),
+    );
 }
 
 function begin<Invocation>(

@@ -1,5 +1,6 @@
 import { RevokedError, type Tool, type ToolCall } from "@proviso/core";
-import { onAbort, over } from "../abort.ts";
+import { setAlarm } from "@proviso/core/internal";
+import { onAbort } from "../abort.ts";
 import type { Run } from "../run.ts";
 
 /** How long a call may take: as long as the evaluation, or as its tool says. */
@@ -11,35 +12,14 @@ export interface CallTime {
   /** The tool's own time has passed. */
   isUp(): boolean;
   within<T>(work: Promise<T>): Promise<T | "timeout">;
+  /** Does work that has a limit of its own; the tool's time begins anew after it. */
+  outside<T>(work: () => Promise<T>): Promise<T>;
   /** Leaves no timer and no listener behind. */
   end(): void;
 }
 
-export function startCallTime(run: Run, call: ToolCall, { name, timeoutMs }: Tool): CallTime {
-  const own = new UnlimitedTime(run, call);
-  if (timeoutMs === undefined) return own;
-  const message = `${name} took longer than ${timeoutMs} ms and was stopped.`;
-  const done = new AbortController();
-  let isUp = false;
-  const timeout = run.world.clock.sleep(timeoutMs, done.signal).then(
-    () => {
-      isUp = true;
-      own.abort(new DOMException(message, "TimeoutError"));
-      return "timeout" as const;
-    },
-    // The work ended in time: the result of the race is not used any more.
-    () => "timeout" as const,
-  );
-  return {
-    signal: () => own.signal(),
-    message,
-    isUp: () => isUp,
-    within: (work) => Promise.race([work, timeout]),
-    end() {
-      own.end();
-      done.abort(over);
-    },
-  };
+export function startCallTime(run: Run, call: ToolCall, tool: Tool): CallTime {
+  return tool.timeoutMs === undefined ? new UnlimitedTime(run, call) : new LimitedTime(run, call, tool, tool.timeoutMs);
 }
 
 /**
@@ -47,14 +27,14 @@ export function startCallTime(run: Run, call: ToolCall, { name, timeoutMs }: Too
  * memory.
  */
 class UnlimitedTime implements CallTime {
-  readonly message = "";
-  private readonly run: Run;
+  readonly message: string = "";
+  protected readonly run: Run;
   private readonly call: ToolCall;
   private controller: AbortController | undefined;
   private stopListening: (() => void) | undefined;
   /** Why it fires, once it has or will have. */
   private fired: { readonly reason: unknown } | undefined;
-  private ended = false;
+  protected ended = false;
 
   constructor(run: Run, call: ToolCall) {
     this.run = run;
@@ -72,8 +52,11 @@ class UnlimitedTime implements CallTime {
   isUp(): boolean {
     return false;
   }
-  within<T>(work: Promise<T>): Promise<T> {
+  within<T>(work: Promise<T>): Promise<T | "timeout"> {
     return work;
+  }
+  outside<T>(work: () => Promise<T>): Promise<T> {
+    return work();
   }
   abort(reason: unknown): void {
     this.fired ??= { reason };
@@ -86,5 +69,46 @@ class UnlimitedTime implements CallTime {
   }
   private over(): RevokedError {
     return new RevokedError(`The call of ${this.call.name} (${this.call.id}) is over.`);
+  }
+}
+
+/** The time of a call whose tool sets a limit, in milliseconds. */
+class LimitedTime extends UnlimitedTime {
+  override readonly message: string;
+  private readonly limitMs: number;
+  private readonly expired = Promise.withResolvers<"timeout">();
+  private stopAlarm: () => void;
+  private up = false;
+
+  constructor(run: Run, call: ToolCall, { name }: Tool, limitMs: number) {
+    super(run, call);
+    this.message = `${name} took longer than ${limitMs} ms and was stopped.`;
+    this.limitMs = limitMs;
+    this.stopAlarm = this.begin();
+  }
+  override isUp(): boolean {
+    return this.up;
+  }
+  override within<T>(work: Promise<T>): Promise<T | "timeout"> {
+    return Promise.race([work, this.expired.promise]);
+  }
+  override async outside<T>(work: () => Promise<T>): Promise<T> {
+    this.stopAlarm();
+    try {
+      return await work();
+    } finally {
+      if (!this.ended) this.stopAlarm = this.begin();
+    }
+  }
+  override end(): void {
+    super.end();
+    this.stopAlarm();
+  }
+  private begin(): () => void {
+    return setAlarm(this.run.world.clock, this.limitMs, () => {
+      this.up = true;
+      this.abort(new DOMException(this.message, "TimeoutError"));
+      this.expired.resolve("timeout");
+    });
   }
 }

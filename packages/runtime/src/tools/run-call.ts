@@ -249,6 +249,7 @@ function runHandler(
     input,
     calling,
     execute,
+    outside: (work) => handling.time.outside(work),
     checked,
     refused: (message) => ({ params: jsonOf(input), result: failed(message) }),
     whyTooLate() {
