@@ -9,7 +9,7 @@ import { copyRun, existsAlready, notFound } from "./copying.ts";
 import type { ForkOptions, Journal, JournalOptions, ReplayOptions, RunOptions } from "./journal.ts";
 import { unknownProcesses, type Processes } from "./process-name.ts";
 import { describeRun, followEntries, listRuns, markedEntries } from "./queries.ts";
-import { readRun, type ReadRun } from "./reading.ts";
+import { isAsRead, readRun, type ReadRun } from "./reading.ts";
 import { pruneRuns, Retained, type Retention } from "./retention.ts";
 import { sessionOf } from "./session-of.ts";
 import type { LentFile } from "./lent-file.ts";
@@ -142,6 +142,12 @@ async function read({ assertOpen, queue, store }: Shared, id: string): Promise<R
   return readRun(store, runId(id));
 }
 
+async function isAsKept({ assertOpen, queue, store }: Shared, id: string, run: ReadRun): Promise<boolean> {
+  assertOpen();
+  await queue.settled();
+  return isAsRead(store, id, run);
+}
+
 /** Reads a run. @throws {JournalError} "not_found". */
 async function readBegun(shared: Shared, id: string): Promise<ReadRun> {
   const run = await read(shared, id);
@@ -163,7 +169,8 @@ function queriesOf(shared: Shared): Pick<Journal, "describe" | "list" | "entries
     async *entries(id, { after = -1, follow = false, signal } = {}) {
       runId(id);
       shared.assertOpen();
-      if (follow) yield* followEntries(id, () => read(shared, id), after, signal);
+      const follows = { read: () => read(shared, id), isAsRead: (run: ReadRun) => isAsKept(shared, id, run) };
+      if (follow) yield* followEntries(id, follows, after, signal);
       else yield* markedEntries(await read(shared, id)).filter(({ index }) => index > after);
     },
     async session(id, { slices, at }) {

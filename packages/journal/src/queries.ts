@@ -39,7 +39,7 @@ const followMs = 200;
 /** Returns entries as they are kept, until the run ends. @throws {JournalError} "not_found" where it was removed. */
 export async function* followEntries(
   id: string,
-  read: () => Promise<ReadRun>,
+  { read, isAsRead }: { read(): Promise<ReadRun>; isAsRead(run: ReadRun): Promise<boolean> },
   after: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<JournalEntry, void, undefined> {
@@ -61,8 +61,10 @@ export async function* followEntries(
     }
     const kind = marked.at(-1)?.kind;
     if (kind === "ended" || kind === "cancelled") return;
-    // The wait ends early where the signal fires.
-    await systemClock.sleep(followMs, signal).catch(() => {});
+    do {
+      // The wait ends early where the signal fires.
+      await systemClock.sleep(followMs, signal).catch(() => {});
+    } while (!isOver() && (await isAsRead(run)));
   }
 }
 

@@ -17,6 +17,8 @@ export interface ReadRun {
   readonly writer: string;
   /** What no other run of the same id has begun with. */
   readonly begunBy: string;
+  /** What no other last frame of the same id has. */
+  readonly endedBy: string;
   readonly forkOf: SavedSummary["forkOf"];
   /** The summary of what stands. */
   summary(): Summary;
@@ -32,13 +34,14 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
   const entries: JournalEntry[] = [];
   let writer = "";
   let attempt = 0;
-  let begunBy = "";
+  let [begunBy, endedBy] = ["", ""];
   let forkOf: SavedSummary["forkOf"];
   const check = frameCheck(store, id);
   for await (const frame of store.read(id)) {
     check(frame);
     const read = entriesOf(frame, store.name);
-    if (frame.first === 0) begunBy = markOf(frame);
+    endedBy = markOf(frame);
+    if (frame.first === 0) begunBy = endedBy;
     for (const entry of read) entries.push(entry);
     ({ writer } = frame);
     attempt = read.at(-1)?.attempt ?? attempt;
@@ -50,6 +53,7 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     attempt,
     writer,
     begunBy,
+    endedBy,
     forkOf,
     summary() {
       const summary = new Summary(forkOf);
@@ -57,4 +61,12 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
       return summary;
     },
   };
+}
+
+/** Whether nothing has been kept since the run was read, and no other run has its id: its last frame alone is read. */
+export async function isAsRead(store: JournalStore, id: string, { length, endedBy }: ReadRun): Promise<boolean> {
+  if (length === 0) return false;
+  let found = "";
+  for await (const frame of store.read(id, length - 1)) found += markOf(frame);
+  return found === endedBy;
 }

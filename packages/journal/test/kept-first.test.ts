@@ -1,4 +1,4 @@
-import { definePrompt, defineTool } from "@proviso/core";
+import { definePrompt, defineTool, type ModelProvider } from "@proviso/core";
 import { createJournal, type Frame, type JournalStore } from "@proviso/journal";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
@@ -8,6 +8,7 @@ import { z } from "zod";
 /** A store whose writes take so many turns of the event loop, as a database's do. */
 function slowStore(turns: () => number) {
   const frames = new Map<string, Frame[]>();
+  const reads: number[] = [];
   const store: JournalStore = {
     name: "slow",
     async append(given) {
@@ -15,8 +16,9 @@ function slowStore(turns: () => number) {
       for (const frame of given) frames.set(frame.run, [...(frames.get(frame.run) ?? []), frame]);
       return given.map(() => "kept" as const);
     },
-    async *read(run) {
-      yield* frames.get(run) ?? [];
+    async *read(run, from = 0) {
+      reads.push(from);
+      yield* (frames.get(run) ?? []).filter(({ first, count }) => from < first + count);
     },
     async *list() {
       for (const [run, all] of frames) yield { run, summary: all.at(-1)?.summary ?? "" };
@@ -24,7 +26,7 @@ function slowStore(turns: () => number) {
     async remove() {},
     async close() {},
   };
-  return { store, kept: (run: string): readonly Frame[] => frames.get(run) ?? [] };
+  return { store, reads, kept: (run: string): readonly Frame[] => frames.get(run) ?? [] };
 }
 
 it("JRN-4 with many runs at once each handler begins, and each evaluate settles, after the entry that says so is kept", async () => {
@@ -52,4 +54,32 @@ it("JRN-4 with many runs at once each handler begins, and each evaluate settles,
   };
   await Promise.all(Array.from({ length: 20 }, (_, n) => evaluated(`run-${n}`)));
   expect(early).toEqual([]);
+});
+
+it("JRN-11 while nothing comes, following a run reads its last frame and not the whole run", async () => {
+  const { store, reads } = slowStore(() => 1);
+  const journal = createJournal(store);
+  const answering = Promise.withResolvers<void>();
+  const provider: ModelProvider = {
+    name: "m",
+    model: "m",
+    capabilities: { tools: true, nativeOutput: true },
+    async generate() {
+      await answering.promise;
+      return { message: { role: "assistant", text: "Late.", toolCalls: [] }, finishReason: "stop" };
+    },
+  };
+  const going = modelAdapter(provider).evaluate("One?", { run: journal.run("r") });
+  const kinds: string[] = [];
+  const following = (async () => {
+    for await (const { kind } of journal.entries("r", { follow: true })) kinds.push(kind);
+  })();
+  await expect.poll(() => kinds.length).toBeGreaterThan(1);
+  const before = reads.length;
+  await expect.poll(() => reads.length, { interval: 100 }).toBeGreaterThan(before + 2);
+  expect(new Set(reads.slice(before))).toEqual(new Set([kinds.length - 1]));
+  answering.resolve();
+  await going;
+  await following;
+  expect(kinds.at(-1)).toBe("ended");
 });
