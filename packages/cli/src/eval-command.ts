@@ -107,29 +107,34 @@ async function forOneEval(
     const names = wanted.map(({ name }) => name).join(", ");
     throw new UsageError(`--${flag} is for one eval: name one of ${names} with --filter`);
   }
-  for (const file of [save, junit]) {
-    if (file === undefined) continue;
-    await assertWritable(resolve(cwd, file));
-  }
+  // A run is saved beside its file and then put there; JUnit's XML is written into its own, a pipe say.
+  if (save !== undefined) await assertWritable(resolve(cwd, save), (file) => `${file}.${process.pid}.tmp`);
+  if (junit !== undefined) await assertWritable(resolve(cwd, junit), (file) => file);
   if (compare === undefined) return undefined;
   return readRun(resolve(cwd, compare)).catch(refuse);
 }
 
-/** Makes the folder of a file that is written later. @throws {UsageError} where it cannot be written. */
-async function assertWritable(file: string): Promise<void> {
+/**
+ * Makes the folder of a file that is written later, and looks whether `written` of it can be.
+ * @throws {UsageError} where it cannot be written.
+ */
+async function assertWritable(file: string, written: (file: string) => string): Promise<void> {
   const folder = dirname(file);
   try {
     makeFolder(folder);
   } catch (error) {
     throw new UsageError(`the folder ${folder} cannot be made: ${messageOf(error)}`);
   }
-  const beside = `${file}.${process.pid}.tmp`;
+  const there = await stat(file).catch(() => undefined);
+  // Who reads a pipe would take it for its end if it was opened and closed.
+  if (there !== undefined && !there.isFile() && !there.isDirectory()) return;
+  const tried = written(file);
   try {
-    await (await open(beside, "wx")).close();
-    await rm(beside);
-    const there = await stat(file).catch(() => undefined);
     // A folder cannot be opened so.
     if (there !== undefined) await (await open(file, "r+")).close();
+    if (there !== undefined && tried === file) return;
+    await (await open(tried, "wx")).close();
+    await rm(tried);
   } catch (error) {
     throw new UsageError(`the file ${file} cannot be written: ${messageOf(error)}`);
   }

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
@@ -205,6 +205,13 @@ test.skipIf(process.platform !== "linux").each([
   const { code, stdout, stderr } = await inProcess(folder, ["eval", spam, "--filter", "good", name, file]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toContain(message);
+});
+
+test.skipIf(process.platform !== "linux")("EVL-50 eval --junit writes into what is no file, too", async () => {
+  const folder = await temporaryFolder();
+  const { code } = await inProcess(folder, ["eval", spam, "--filter", "good", "--junit", "/dev/null"]);
+  expect(code).toBe(0);
+  expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
 });
 
 test("EVL-50 STA-5 eval --stop-early ends when the gates are settled, which is no early end, and is saved", async () => {

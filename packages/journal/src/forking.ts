@@ -1,6 +1,6 @@
 // What a fork begins with: the entries of another run up to a step.
 import { DefinitionError, JournalError, type ToolReturn, type ToolResult } from "@proviso/core";
-import { returnedResult, toJsonValue } from "@proviso/core/internal";
+import { returnedResult, shortHash, toJsonValue } from "@proviso/core/internal";
 import { entriesToStep, standingEntries, withDecisions, type JournalEntry } from "@proviso/runtime/recording";
 import type { ReadRun } from "./reading.ts";
 
@@ -23,9 +23,22 @@ export function forkedEntries(all: readonly JournalEntry[], { id, at, result }: 
   return entries.map((entry, index) => ({ ...entry, index, attempt: 1 }));
 }
 
+/** Where a fork begins, as its summary keeps it. */
+export interface SavedFork {
+  readonly id: string;
+  readonly at: number;
+  /** The hash of the result that was put in place of the step's own. Left out: none was. */
+  readonly result?: string | undefined;
+}
+
+export function savedFork({ id, at, result }: ForkPoint): SavedFork {
+  return result === undefined ? { id, at } : { id, at, result: shortHash(resultOf(result)) };
+}
+
 /** Whether a run began as this fork: it is gone on with then, as a run is. */
-export function isForkOf({ forkOf }: Pick<ReadRun, "forkOf">, { id, at }: ForkPoint): boolean {
-  return forkOf !== undefined && forkOf.id === id && forkOf.at === at;
+export function isForkOf({ forkOf }: Pick<ReadRun, "forkOf">, from: ForkPoint): boolean {
+  const { id, at, result } = savedFork(from);
+  return forkOf !== undefined && forkOf.id === id && forkOf.at === at && forkOf.result === result;
 }
 
 export function noStep(id: string, step: number | undefined): JournalError {

@@ -104,7 +104,7 @@ export interface ForkOptions {
   /** The result in place of what step `at`, a tool call, came to. Left out: the recorded one. */
   readonly result?: ToolReturn<unknown> | undefined;
   /**
-   * The id of the new run. A fork of that id, origin and step that was begun before goes on; any other run of that id is a
+   * The id of the new run. A fork of that id, origin, step and result that was begun before goes on; any other run of that id is a
    * JournalError "exists" when it is evaluated. Default: one is made up.
    */
   readonly id?: string | undefined;

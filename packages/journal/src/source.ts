@@ -18,7 +18,7 @@ import {
   type RunSource,
 } from "@proviso/runtime/recording";
 import { existsAlready, notFound } from "./copying.ts";
-import { forkedEntries, isForkOf } from "./forking.ts";
+import { forkedEntries, isForkOf, savedFork } from "./forking.ts";
 import { FrameToWrite } from "./frame-to-write.ts";
 import type { RunOptions } from "./journal.ts";
 import type { LentFile } from "./lent-file.ts";
@@ -185,7 +185,7 @@ class JournalSource implements RunSource {
     const origin = await readRun(this.#shared.store, from.id);
     if (origin.length === 0) throw notFound(from.id);
     const entries = forkedEntries(origin.entries, from);
-    const summary = new Summary({ id: from.id, at: from.at });
+    const summary = new Summary(savedFork(from));
     for (const entry of entries) summary.add(entry);
     this.#begin(1, entries.length, summary);
     const { hide, store } = this.#shared;

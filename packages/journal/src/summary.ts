@@ -1,4 +1,5 @@
 // What a list shows of a run; kept with each frame, so that no record has to be read for it.
+import type { SavedFork } from "./forking.ts";
 import type { Usage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
@@ -25,7 +26,7 @@ export interface SavedSummary {
   readonly startedAt: number;
   readonly updatedAt: number;
   readonly usage: Usage;
-  readonly forkOf?: { readonly id: string; readonly at: number } | undefined;
+  readonly forkOf?: SavedFork | undefined;
   /** What a suspended run waits for. */
   readonly pending?: EntryOf<"suspended">["pending"] | undefined;
 }
@@ -168,6 +169,6 @@ export function summaryOf(id: string, saved: SavedSummary): RunSummary {
     startedAt: new Date(startedAt),
     updatedAt: new Date(updatedAt),
     pending: pending && pendingOf(pending, ""),
-    forkOf,
+    forkOf: forkOf && { id: forkOf.id, at: forkOf.at },
   });
 }

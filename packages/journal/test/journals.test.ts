@@ -1,4 +1,4 @@
-import { AbortedError, DefinitionError, JournalError, RunError, type JournalRun } from "@proviso/core";
+import { AbortedError, DefinitionError, JournalError, RunError, type JournalRun, toolOk } from "@proviso/core";
 import { createJournal, memoryJournal, type JournalEntry } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore, sqliteStore } from "@proviso/journal/internal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
@@ -235,6 +235,25 @@ describe("a journal", () => {
     const { text } = await modelAdapter(model).evaluate(reviewPrompt(again), { run: fork() });
     // No call of the kept steps is run.
     expect([text, model.requests[0]?.messages.length, again.done]).toEqual(["Forked.", 83, []]);
+  });
+
+  it("FRK-1 a fork of the same step with another result is another one", async () => {
+    const { journal } = await recorded();
+    const steps = (await journal.describe("r1"))?.timeline ?? [];
+    const at = steps.find(({ kind }) => kind === "call")?.step ?? 0;
+    const forked = async (value?: string) => {
+      const result = value === undefined ? undefined : toolOk(value);
+      const adapter = modelAdapter(scriptedModel([{ text: "Forked." }]));
+      const { text } = await adapter.evaluate(reviewPrompt({ done: [] }), {
+        run: journal.fork("r1", { at, id: "f", result }),
+      });
+      return text;
+    };
+    expect([await forked("a"), await forked("a")]).toEqual(["Forked.", "Forked."]);
+    for (const other of ["b", undefined]) {
+      expect(await rejection(forked(other))).toMatchObject({ reason: "journal", cause: { reason: "exists" } });
+    }
+    expect((await journal.describe("f"))?.forkOf).toEqual({ id: "r1", at });
   });
 
   it("JRN-7 a run is copied whole, removed, and pruned when it has ended", async () => {

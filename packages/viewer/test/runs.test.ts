@@ -217,3 +217,23 @@ it("VIEW-6 streamed text is shown once, as it stands; text that was taken back i
   expect(titles()[0]).toBe("turn done Whole.");
   expect(made.rows[0]).toMatchObject({ from: 0, until: 7, firstTextMs: 600, durationMs: 9 });
 });
+
+it("VIEW-10 an interruption after which a run went on is no difference, and hides none", async () => {
+  const journal = memoryJournal();
+  const prompt = reviewed().bind({ file: "a.ts" });
+  const take = (text: string): ScriptedStep => ({ toolCalls: [{ id: "c", name: "note", arguments: { text } }] });
+  const cut: ScriptedStep = { failure: "throttle", kind: "network", message: "cut" };
+  const run = async (id: string, steps: readonly ScriptedStep[]): Promise<readonly RunRecord[]> => {
+    const adapter = modelAdapter(scriptedModel([...steps]), { throttle: { maxAttempts: 1 } });
+    const options = { session: createSession({ id: "s", slices: [notes] }) };
+    await adapter
+      .evaluate(prompt, { ...options, run: journal.run(id) })
+      .catch(() => adapter.evaluate(prompt, { run: journal.run(id) }));
+    return listed(journalRuns(journal, { slices: [notes] }).records(id));
+  };
+  const straight = await run("straight", [take("x"), take("y"), { text: "Done." }]);
+  const resumed = await run("resumed", [take("x"), cut, take("y"), { text: "Done." }]);
+  const other = await run("other", [take("x"), cut, take("z"), { text: "Done." }]);
+  expect(compareRuns(straight, resumed).parted).toBeUndefined();
+  expect(compareRuns(straight, other).parted).toMatchObject({ what: "call" });
+});

@@ -67,6 +67,9 @@ function stepsOf(records: Iterable<RunRecord>): { readonly steps: readonly Step[
   const steps = new Map<RunRow, Step>();
   const parts = new Map<RunRow, Map<What, string>>();
   const calls = new Map<string, RunRow>();
+  /** Where the run was interrupted and went on: that is no step of it. */
+  const interruptions = new Set<RunRow>();
+  let ended: RunRow | undefined;
   let usage = noUsage;
   for (const record of records) {
     const before = rows.rows.length;
@@ -75,6 +78,8 @@ function stepsOf(records: Iterable<RunRecord>): { readonly steps: readonly Step[
     if (record.kind === "app" && added !== undefined) parts.set(added, new Map([["result", text(record.event)]]));
     if (record.kind !== "event") continue;
     const { event } = record;
+    if (event.type === "run.suspended" || event.type === "prompt.failed") ended = added;
+    if (event.type === "run.resumed") for (const row of [ended, added]) if (row !== undefined) interruptions.add(row);
     if (event.type === "provider.responded") usage = addUsage(usage, event.usage);
     const row =
       "callId" in event && event.type !== "feedback.given"
@@ -86,7 +91,7 @@ function stepsOf(records: Iterable<RunRecord>): { readonly steps: readonly Step[
     parts.set(row, own);
   }
   for (const row of rows.rows) {
-    if (row.kind === "wait" || (row.kind === "turn" && row.status === "undone")) continue;
+    if (row.kind === "wait" || (row.kind === "turn" && row.status === "undone") || interruptions.has(row)) continue;
     const name = row.kind === "call" ? row.title.split(" ", 1)[0] : "";
     const own = parts.get(row) ?? new Map<What, string>([[row.kind === "app" ? "result" : "prompt", row.title]]);
     steps.set(row, { row, key: `${row.kind} ${row.depth} ${name}`, parts: [...own] });
