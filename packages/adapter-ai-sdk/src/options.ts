@@ -5,6 +5,17 @@ import { describeValue } from "@proviso/core/internal";
 import { checkAdapterOptions, adapterOptionNames, checkModelSettings, type ModelSettings } from "@proviso/adapter-kit";
 import { type AdapterOptions } from "@proviso/runtime";
 
+// Here, and not beside what reads them: the types of the package reach this file.
+declare module "@proviso/core" {
+  interface ProviderOptions {
+    /**
+     * Options of `aiSdk` and `litellm` of @proviso/adapter-ai-sdk. They go to the model as they are, under its provider's
+     * own name: `{ aiSdk: { anthropic: { … } } }`.
+     */
+    readonly aiSdk?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  }
+}
+
 /** A model of the ai ecosystem, of any of the interface versions that are in use. */
 export type LanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2;
 

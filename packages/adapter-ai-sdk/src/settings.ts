@@ -4,16 +4,6 @@ import { isRecord, type ModelCapabilities, type SettingRefusal } from "@proviso/
 import { bodyFields, givingWay } from "./option-names.ts";
 import type { LanguageModel } from "./options.ts";
 
-declare module "@proviso/core" {
-  interface ProviderOptions {
-    /**
-     * Options of `aiSdk` and `litellm` of @proviso/adapter-ai-sdk. They go to the model as they are, under its provider's
-     * own name: `{ aiSdk: { anthropic: { … } } }`.
-     */
-    readonly aiSdk?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  }
-}
-
 /** The options of providers, by their names. */
 export type ByProvider = NonNullable<LanguageModelV4CallOptions["providerOptions"]>;
 

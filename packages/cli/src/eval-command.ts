@@ -126,7 +126,7 @@ async function assertWritable(file: string, written: (file: string) => string): 
     throw new UsageError(`the folder ${folder} cannot be made: ${messageOf(error)}`);
   }
   const there = await stat(file).catch(() => undefined);
-  // Who reads a pipe would take it for its end if it was opened and closed.
+  // A reader of a pipe would take it for its end if it was opened and closed.
   if (there !== undefined && !there.isFile() && !there.isDirectory()) return;
   const tried = written(file);
   try {

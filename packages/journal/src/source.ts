@@ -19,7 +19,6 @@ import {
 } from "@proviso/runtime/recording";
 import { existsAlready, notFound } from "./copying.ts";
 import { forkedEntries, isForkOf, savedFork } from "./forking.ts";
-import { FrameToWrite } from "./frame-to-write.ts";
 import type { RunOptions } from "./journal.ts";
 import type { LentFile } from "./lent-file.ts";
 import { working, type Processes } from "./process-name.ts";
@@ -185,15 +184,16 @@ class JournalSource implements RunSource {
     const origin = await readRun(this.#shared.store, from.id);
     if (origin.length === 0) throw notFound(from.id);
     const entries = forkedEntries(origin.entries, from);
-    const summary = new Summary(savedFork(from));
-    for (const entry of entries) summary.add(entry);
-    this.#begin(1, entries.length, summary);
-    const { hide, store } = this.#shared;
-    const kept = entries.map((entry) => keptEntry(hide === undefined ? entry : hide(entry)));
-    const writer = { run: this.id, attempt: this.#attempt, writer: this.#name };
+    this.#begin(1, 0, new Summary(savedFork(from)));
+    const { hide } = this.#shared;
     // One frame: a crash leaves no fork with a part of its steps.
-    const [answer] = await store.append([new FrameToWrite(writer, 0, kept, summary.saved).written()]);
-    if (answer !== "kept") throw existsAlready(this.id);
+    this.#writer?.appendAll(entries.map((entry) => keptEntry(hide === undefined ? entry : hide(entry))));
+    this.#next = entries.length;
+    try {
+      await this.#writer?.flush();
+    } catch (error) {
+      throw error instanceof JournalError && error.reason === "fenced" ? existsAlready(this.id) : error;
+    }
     return { entries, attempt: 1, lastSeq: lastSeqOf(entries), next: entries.length, isEnded: false, unknown: [] };
   }
 

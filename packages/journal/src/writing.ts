@@ -52,6 +52,12 @@ export class RunWriter {
     this.#queue.waits(this);
   }
 
+  /** Appends entries that are kept together, or none of them. */
+  appendAll(entries: readonly KeptEntry[]): void {
+    for (const entry of entries) this.entries.push(entry);
+    this.#queue.waits(this);
+  }
+
   flush(): Promise<void> | undefined {
     if (this.failed !== undefined) return Promise.reject(this.failed);
     return this.#queue.flush(this);

@@ -129,6 +129,7 @@ it("EFF-8 other runs wait while a call has a transaction open; what is evaluated
     await goOn.promise;
   });
   const noting: ScriptedStep = { toolCalls: [{ id: "n1", name: "note", arguments: {} }] };
+  await adapterOf(done).evaluate("Say done.", { run: journal.run("origin") });
   const first = adapterOf(call(1), noting, done, done).evaluate(prompt, { run: journal.run("first"), resources });
   await isOpen.promise;
   expect(noted).toEqual(["noted"]);
@@ -136,12 +137,14 @@ it("EFF-8 other runs wait while a call has a transaction open; what is evaluated
   const second = adapterOf(done)
     .evaluate("Say done.", { run: journal.run("second") })
     .then(() => void (isEnded = true));
+  const fork = journal.fork("origin", { at: 0, id: "fork" });
+  const third = adapterOf(done).evaluate("Say done.", { run: fork });
   const listedNow = async () => (await listed(journal.list())).map(({ id }) => id);
-  expect(await listedNow()).toEqual(["first"]);
+  expect((await listedNow()).toSorted()).toEqual(["first", "origin"]);
   expect(isEnded).toBe(false);
   goOn.resolve();
-  await Promise.all([first, second]);
-  expect((await listedNow()).toSorted()).toEqual(["first", "second"]);
+  await Promise.all([first, second, third]);
+  expect((await listedNow()).toSorted()).toEqual(["first", "fork", "origin", "second"]);
   expect(await found(path)).toEqual({ rows: [1], committed: ["c1"] });
 });
 

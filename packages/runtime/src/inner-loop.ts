@@ -44,7 +44,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const request = run.files === undefined ? made : await run.files.prepare(made, provider);
     if (isFailure(request)) return request;
     const askedAt = run.world.clock.now();
-    const answered = await throttled(run, provider, request);
+    const answered = await throttled(run, provider, request, paused?.message.text);
     if (isFailure(answered)) return answered;
     const { response, usage, stop: passed, cut } = answered;
     const queuedMs = answered.queuedMs + (response.queuedMs ?? 0);

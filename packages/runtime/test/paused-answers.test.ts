@@ -94,3 +94,15 @@ test("LOOP-10 LOOP-5 a paused answer goes back without text where it has items, 
   const error = await rejection(modelAdapter(modelOf([silent, done])).evaluate(promptWith()));
   expect(error).toMatchObject({ code: "provider", reason: "invalid_response" });
 });
+
+test("LOOP-10 STR-4 after a pause the partial output is that of all of the text", async () => {
+  const output = z.object({ items: z.array(z.object({ t: z.string() })) });
+  const prompt = definePrompt({ key: "listed", output, text: "List." }).bind();
+  const model = scriptedModel([paused('{"items":[{"t":"one"},'), { text: '{"t":"two"}]}' }]);
+  const partials: unknown[] = [];
+  const stream = modelAdapter(model).stream(prompt);
+  for await (const event of stream) if (event.type === "output.delta") partials.push(event.partial);
+  for (const partial of partials) expect(partial).toHaveProperty("items");
+  expect(partials.at(-1)).toEqual({ items: [{ t: "one" }, { t: "two" }] });
+  expect((await stream.response).output).toEqual(partials.at(-1));
+});

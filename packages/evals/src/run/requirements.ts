@@ -9,7 +9,7 @@ export function requireBaseline(definition: AnyDefinition, variants: readonly Re
   const gate = Object.entries(definition.gates ?? {}).find(([, { noWorseBy }]) => noWorseBy !== undefined);
   if (gate === undefined || isSaved || variants.length > 1) return;
   throw new DefinitionError(
-    `The gate noWorseBy on "${gate[0]}" of the eval "${definition.name}" needs a second variant, or a saved run in compareWith.`,
+    `The gate noWorseBy on "${gate[0]}" of the eval "${definition.name}" needs a second variant, or a saved run in compareWith (--compare of the command).`,
   );
 }
 

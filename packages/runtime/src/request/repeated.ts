@@ -21,14 +21,15 @@ export interface AnsweredOrCut extends Answered {
 
 /**
  * Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated,
- * never a tool.
+ * never a tool. `before` is the text that came before the provider paused.
  */
 export async function throttled(
   run: Run,
   provider: ModelProvider,
   given: ModelRequest,
+  before?: string,
 ): Promise<AnsweredOrCut | Failure> {
-  const deltas = run.watch === undefined ? undefined : turnDeltas(run);
+  const deltas = run.watch === undefined ? undefined : turnDeltas(run, before);
   let request = given;
   let work = new LimitedWork(run, provider, request);
   let waitedMs = 0;

@@ -26,9 +26,9 @@ const jsonInJson = 4;
  */
 function jsonTexts(secret: string): readonly string[] {
   const once = jsonText(secret);
-  const ascii = once.replaceAll(/[\u007f-\uffff]/g, escaped);
-  const forPages = once.replaceAll(/[&<>']/g, escaped);
-  let texts = [...new Set([once, ascii, once.replaceAll("/", "\\/"), forPages, upperCase(forPages)])];
+  const escapes = [/[\u007f-\uffff]/g, /[&<>]/g, /[&<>']/g].map((pattern) => once.replaceAll(pattern, escaped));
+  const written = [once, ...escapes, ...escapes.map(upperCase)];
+  let texts = [...new Set([...written, ...written.map((text) => text.replaceAll("/", "\\/"))])];
   const all = [...texts];
   for (let depth = 1; depth < jsonInJson; depth++) all.push(...(texts = texts.map(jsonText)));
   return all;

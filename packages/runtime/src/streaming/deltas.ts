@@ -26,7 +26,8 @@ export interface TurnDeltas {
   complete(message: AssistantMessage): void;
 }
 
-export function turnDeltas(run: Run): TurnDeltas {
+/** `before` is what the output begins with: the text of an answer that its provider paused. */
+export function turnDeltas(run: Run, before = ""): TurnDeltas {
   const { turn } = run;
   const { secrets } = run.world;
   const output = run.rendered.output && outputReader(run.rendered.output, secrets);
@@ -42,7 +43,7 @@ export function turnDeltas(run: Run): TurnDeltas {
 
   const add = (text: string): void => {
     answer.add(text);
-    showOutput(output?.read(answer.received));
+    showOutput(output?.read(before + answer.received));
   };
   const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
     if (read !== undefined) show({ type: "output.delta", turn, partial: read.value as never });
@@ -84,7 +85,7 @@ export function turnDeltas(run: Run): TurnDeltas {
       thoughts.end();
       if (answer.received.length < text.length) add(text.slice(answer.received.length));
       answer.end();
-      showOutput(output?.finish(answer.received));
+      showOutput(output?.finish(before + answer.received));
     },
   };
 }

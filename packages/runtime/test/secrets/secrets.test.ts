@@ -216,3 +216,14 @@ test.each([
   expect(toolResults[0]?.result.message).toContain("[secret]");
   expect(toolResults[0]?.result.message).not.toContain(shown.slice(-12));
 });
+
+test.each([
+  ["Go's encoding/json", "it's&that/4711", String.raw`it's\u0026that/4711`],
+  ["PHP's json_encode", "schlüssel/4711", String.raw`schl\u00fcssel\/4711`],
+  ["PHP's json_encode with its flags for pages", "it's&that/4711", String.raw`it\u0027s\u0026that\/4711`],
+])("SEC-1 a secret in the JSON of %s is recognised", async (_, secret, shown) => {
+  const failure = { failure: "provider", reason: "bad_request", message: `no such key {"key":"${shown}"}` } as const;
+  const adapter = modelAdapter(scriptedModel([failure]), { secrets: [secret] });
+  const error = await rejection(adapter.evaluate("Hi"));
+  expect(error.message).toContain('{"key":"[secret]"}');
+});
