@@ -29,6 +29,8 @@ export interface SavedFork {
   readonly at: number;
   /** The hash of the result that was put in place of the step's own. Left out: none was. */
   readonly result?: string | undefined;
+  /** When it was begun, in epoch milliseconds. Left out: a build that did not keep it has made it. */
+  readonly begunAt?: number | undefined;
 }
 
 export function savedFork({ id, at, result }: ForkPoint): SavedFork {

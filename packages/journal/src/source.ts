@@ -184,7 +184,7 @@ class JournalSource implements RunSource {
     const origin = await readRun(this.#shared.store, from.id);
     if (origin.length === 0) throw notFound(from.id);
     const entries = forkedEntries(origin.entries, from);
-    this.#begin(1, 0, new Summary(savedFork(from)));
+    this.#begin(1, 0, new Summary({ ...savedFork(from), begunAt: systemClock.now() }));
     const { hide } = this.#shared;
     // One frame: a crash leaves no fork with a part of its steps.
     this.#writer?.appendAll(entries.map((entry) => keptEntry(hide === undefined ? entry : hide(entry))));

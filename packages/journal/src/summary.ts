@@ -77,7 +77,8 @@ export class Summary {
       this.#own ??= entry.evaluationId;
       saved.prompt = content.prompt;
       saved.model = content.model;
-      saved.startedAt = entry.at;
+      // The first entries of a fork are older than it is.
+      saved.startedAt = saved.forkOf?.begunAt ?? entry.at;
     } else if (content.kind === "resumed" || content.kind === "resolved") this.#standsAs("open");
     else if (content.kind === "cancelled") this.#standsAs("cancelled");
     else if (entry.evaluationId === this.#own) this.#addOwn(content);
@@ -133,9 +134,15 @@ export function readSummary(text: string): SavedSummary | undefined {
     [attempts, steps].every((each) => Number.isSafeInteger(each)) &&
     [startedAt, updatedAt].every(isTime) &&
     isUsage(usage) &&
-    (forkOf === undefined || (isRecord(forkOf) && typeof forkOf["id"] === "string")) &&
+    (forkOf === undefined || isFork(forkOf)) &&
     (pending === undefined || isPending(pending));
   return isWhole ? (saved as unknown as SavedSummary) : undefined;
+}
+
+function isFork(forkOf: unknown): boolean {
+  if (!isRecord(forkOf)) return false;
+  const { id, begunAt } = forkOf;
+  return typeof id === "string" && (begunAt === undefined || isTime(begunAt));
 }
 
 function isUsage(usage: unknown): boolean {

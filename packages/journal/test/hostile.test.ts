@@ -85,6 +85,7 @@ it("JRN-10 a summary that names another run removes none but its own", async () 
     { pending: null },
     { pending: { callId: "c", tool: "t", question: "q", expiresAt: "late" } },
     { forkOf: "r" },
+    { forkOf: { id: "r", at: 1, begunAt: "now" } },
   ]) {
     await change(more);
     expect(await ids(journal)).toEqual(["good"]);

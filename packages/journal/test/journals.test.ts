@@ -241,6 +241,8 @@ describe("a journal", () => {
     const { journal } = await recorded();
     const steps = (await journal.describe("r1"))?.timeline ?? [];
     const at = steps.find(({ kind }) => kind === "call")?.step ?? 0;
+    const before = Date.now() + 1;
+    await expect.poll(() => Date.now()).toBeGreaterThanOrEqual(before);
     const forked = async (value?: string) => {
       const result = value === undefined ? undefined : toolOk(value);
       const adapter = modelAdapter(scriptedModel([{ text: "Forked." }]));
@@ -254,6 +256,9 @@ describe("a journal", () => {
       expect(await rejection(forked(other))).toMatchObject({ reason: "journal", cause: { reason: "exists" } });
     }
     expect((await journal.describe("f"))?.forkOf).toEqual({ id: "r1", at });
+    // Its first entries are as old as those of its origin.
+    expect((await journal.describe("f"))?.startedAt.getTime()).toBeGreaterThanOrEqual(before);
+    expect((await journal.describe("r1"))?.startedAt.getTime()).toBeLessThan(before);
   });
 
   it("JRN-7 a run is copied whole, removed, and pruned when it has ended", async () => {
