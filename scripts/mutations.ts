@@ -103,8 +103,8 @@ export const mutations: readonly Mutation[] = [
     rule: "TOOL-4",
     breaks: "a handler that outlasts its timeoutMs gives a failed result",
     file: "runtime/src/tools/call-timeout.ts",
-    find: "if (timeoutMs === undefined) return own;",
-    replace: "if (timeoutMs !== null) return own;",
+    find: "return Promise.race([work, this.expired.promise]);",
+    replace: "return work;",
     test: "packages/runtime/test/tools/results.test.ts",
   },
   {

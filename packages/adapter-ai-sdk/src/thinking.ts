@@ -34,7 +34,7 @@ export function withinBound(model: LanguageModel, { bound, effort, options }: As
     const thinking = thinkingIn(divided.options, place, effortTokens(model, effort));
     if (thinking === undefined) continue;
     const { key, given, tokens } = thinking;
-    const fitting = Math.min(tokens, Math.max(leastThinking, Math.floor(bound * most)));
+    const fitting = Math.min(tokens, Math.floor(bound * most));
     const fits = leastThinking <= bound * most;
     const field = fits ? { ...given, type: "enabled", budgetTokens: fitting } : { type: "disabled" };
     divided = {

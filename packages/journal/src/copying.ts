@@ -1,5 +1,5 @@
 // A run is copied as a whole or not at all: half of one would look like a run that goes on.
-import { JournalError } from "@proviso/core";
+import { existsAlready, notFound } from "./errors.ts";
 import { readFrames } from "./read-frames.ts";
 import type { Frame, JournalStore } from "./store.ts";
 
@@ -24,12 +24,4 @@ async function framesOf(store: JournalStore, id: string): Promise<readonly Frame
   const frames: Frame[] = [];
   for await (const frame of readFrames(store, id)) frames.push(frame);
   return frames;
-}
-
-export function notFound(id: string): JournalError {
-  return new JournalError(`There is no run "${id}".`, { reason: "not_found", run: id });
-}
-
-export function existsAlready(id: string): JournalError {
-  return new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
 }

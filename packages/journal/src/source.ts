@@ -17,7 +17,7 @@ import {
   type OpenedSource,
   type RunSource,
 } from "@proviso/runtime/recording";
-import { existsAlready, notFound } from "./copying.ts";
+import { existsAlready, fenced, notFound } from "./errors.ts";
 import { forkedEntries, isForkOf, savedFork } from "./forking.ts";
 import type { RunOptions } from "./journal.ts";
 import type { LentFile } from "./lent-file.ts";
@@ -25,7 +25,7 @@ import { working, type Processes } from "./process-name.ts";
 import { readRun, type ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
 import { Summary } from "./summary.ts";
-import { fenced, RunWriter, type WriteQueue } from "./writing.ts";
+import { RunWriter, type WriteQueue } from "./writing.ts";
 
 /** What the runs of one journal share. */
 export interface Shared {

@@ -1,8 +1,9 @@
 // 1. Entries of all runs are written in the order in which they came, each run's in frames without a gap.
 // 2. While a call has its own transaction in the file, nothing is written but the record of that call.
 // 3. A write that fails ends the use of each run in it: nothing is written after a gap.
-import { JournalError, systemClock, type Clock } from "@proviso/core";
-import { messageOf, setAlarm } from "@proviso/core/internal";
+import { systemClock, type Clock, type JournalError } from "@proviso/core";
+import { setAlarm } from "@proviso/core/internal";
+import { fenced, journalError } from "./errors.ts";
 import type { KeptEntry } from "@proviso/runtime/recording";
 import { FrameToWrite } from "./frame-to-write.ts";
 import type { LentFile } from "./lent-file.ts";
@@ -285,18 +286,4 @@ function settle({ writing }: Taken, kept: readonly ("kept" | "fenced")[]): void 
   for (const [place, writer] of writing.entries()) {
     if (kept[place] !== "kept") writer.failed = fenced(writer.run);
   }
-}
-
-export function fenced(run: string): JournalError {
-  const message = `The run "${run}" was taken over, removed or cancelled by another writer.`;
-  return new JournalError(message, { reason: "fenced", run });
-}
-
-function journalError(error: unknown, run: string): JournalError {
-  if (error instanceof JournalError) return error;
-  return new JournalError(`The run "${run}" cannot be written: ${messageOf(error)}`, {
-    reason: "failed",
-    run,
-    cause: error,
-  });
 }

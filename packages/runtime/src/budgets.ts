@@ -4,7 +4,7 @@ import { trackBudget, type Budget, type BudgetTracker, type Deadline, type Usage
 import { noUsage, type EvaluationPhase } from "@proviso/core/internal";
 import { Placed, sharedBudget, type Room, type SharedBudget, type SpentSoFar, type Wanted } from "./budget-room.ts";
 import { hiddenField } from "./hidden-field.ts";
-import { joinedTracker, partsOf } from "./joined-tracker.ts";
+import { joinedTracker, partsOf, settleAll } from "./joined-tracker.ts";
 import { budgetFailure, type Failure } from "./failures.ts";
 
 /** What a request holds of all budgets. */
@@ -158,19 +158,6 @@ function reserveIn(
     settleAll(held, noUsage);
     throw error;
   });
-}
-
-/** Settles each, whatever another one throws. @throws what the first throws that does. */
-function settleAll(held: readonly Placed[], usage: Usage): void {
-  let thrown: { readonly error: unknown } | undefined;
-  for (const placed of held) {
-    try {
-      placed.settle(usage);
-    } catch (error) {
-      thrown ??= { error };
-    }
-  }
-  if (thrown !== undefined) throw thrown.error;
 }
 
 /** Where there is no budget. */

@@ -52,15 +52,31 @@ class JoinedTracker implements BudgetTracker {
     for (const tracker of this.#trackers) {
       const reservation = tracker.reserve(worstCase);
       if (reservation === undefined) {
-        for (const other of held) other.settle(noUsage);
+        settleAll(held, noUsage);
         return undefined;
       }
       held.push(reservation);
     }
-    return { settle: (actual) => held.forEach((reservation) => reservation.settle(actual)) };
+    return { settle: (actual) => settleAll(held, actual) };
   }
 
   #least(amount: keyof BudgetAmounts): number {
     return Math.min(...this.#trackers.map((tracker) => tracker.remaining()[amount]));
   }
+}
+
+/** Settles each, whatever another one throws. @throws what the first throws that does. */
+export function settleAll(
+  held: readonly BudgetReservation[],
+  actual: Parameters<BudgetReservation["settle"]>[0],
+): void {
+  let thrown: { readonly error: unknown } | undefined;
+  for (const reservation of held) {
+    try {
+      reservation.settle(actual);
+    } catch (error) {
+      thrown ??= { error };
+    }
+  }
+  if (thrown !== undefined) throw thrown.error;
 }

@@ -7,7 +7,6 @@ export class Spent {
   readonly #journal: AttemptWorld["journal"];
   readonly runIds: string[] = [];
   usage: Usage = noUsage;
-  turns = 0;
   model: string | undefined;
 
   readonly #inFlight = new Set<Promise<unknown>>();

@@ -192,10 +192,9 @@ test("LIM-5 LIM-7 two budgets that are given in different orders keep no request
 });
 
 describe("LIM-5 a tracker of the application's that throws when a request settles", () => {
-  /** A tracker over a store that is down the first time. */
-  function overStore(maxTotalTokens: number): BudgetTracker {
+  /** A tracker over a store that is down once. */
+  function overStore(maxTotalTokens: number, down = { isNow: true }): BudgetTracker {
     const inner = trackBudget({ maxTotalTokens });
-    let isDown = true;
     return {
       budget: inner.budget,
       get consumed() {
@@ -209,8 +208,8 @@ describe("LIM-5 a tracker of the application's that throws when a request settle
         return {
           settle(actual) {
             reservation.settle(actual);
-            if (!isDown) return;
-            isDown = false;
+            if (!down.isNow) return;
+            down.isNow = false;
             throw new Error("the store is down");
           },
         };
@@ -221,7 +220,7 @@ describe("LIM-5 a tracker of the application's that throws when a request settle
   test("keeps no other request waiting", async () => {
     const budget = overStore(1_000);
     const { provider, open } = held(900);
-    const adapter = modelAdapter(provider, fakeEnvironment());
+    const adapter = modelAdapter(provider, { ...fakeEnvironment(), pricing });
     const evaluating = Promise.allSettled([1, 2].map(() => adapter.evaluate(ask, { budget })));
     for (let asked = 1; asked <= 2; asked++) {
       await turn();
@@ -251,5 +250,43 @@ describe("LIM-5 a tracker of the application's that throws when a request settle
     await modelAdapter(model).evaluate(prompt, { budget: around });
     expect(around.consumed.totalTokens).toBe(45);
     expect(around.remaining().totalTokens).toBe(5_000 - 45);
+  });
+
+  test("keeps nothing reserved of a tracker that a handler reserves from with it", async () => {
+    const down = { isNow: false };
+    const [inside, around] = [overStore(5_000, down), trackBudget({ maxTotalTokens: 5_000 })];
+    const left: number[] = [];
+    const look = defineTool({
+      name: "look",
+      description: "Looks.",
+      input: z.object({}),
+      execute(_, { budget }) {
+        left.push(around.remaining().totalTokens);
+        const reservation = budget?.reserve({ inputTokens: 10, outputTokens: 0 });
+        left.push(around.remaining().totalTokens);
+        down.isNow = true;
+        expect(() =>
+          reservation?.settle({ ...inside.consumed, totalTokens: 0, inputTokens: 0, outputTokens: 0 }),
+        ).toThrow();
+        left.push(around.remaining().totalTokens);
+      },
+    });
+    const inner = definePrompt({ key: "inner", sections: [{ key: "task", text: "Look.", tools: [look] }] }).bind();
+    const ask = defineTool({
+      name: "ask",
+      description: "Asks.",
+      input: z.object({}),
+      execute: async (_, context) => (await context.evaluate(inner, { budget: inside })).text,
+    });
+    const prompt = definePrompt({ key: "outer", sections: [{ key: "task", text: "Ask.", tools: [ask] }] }).bind();
+    const steps = [
+      { toolCalls: [{ name: "ask" }] },
+      { toolCalls: [{ name: "look" }] },
+      { text: "in" },
+      { text: "out" },
+    ];
+    await modelAdapter(scriptedModel(steps)).evaluate(prompt, { budget: around });
+    const [before = 0] = left;
+    expect(left).toEqual([before, before - 10, before]);
   });
 });

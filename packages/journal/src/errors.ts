@@ -1,0 +1,26 @@
+// Why a run cannot be had, begun or written.
+import { JournalError } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+
+export function notFound(id: string): JournalError {
+  return new JournalError(`There is no run "${id}".`, { reason: "not_found", run: id });
+}
+
+export function existsAlready(id: string): JournalError {
+  return new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
+}
+
+export function fenced(run: string): JournalError {
+  const message = `The run "${run}" was taken over, removed or cancelled by another writer.`;
+  return new JournalError(message, { reason: "fenced", run });
+}
+
+/** What a store threw, as a JournalError. */
+export function journalError(error: unknown, run: string): JournalError {
+  if (error instanceof JournalError) return error;
+  return new JournalError(`The run "${run}" cannot be written: ${messageOf(error)}`, {
+    reason: "failed",
+    run,
+    cause: error,
+  });
+}
