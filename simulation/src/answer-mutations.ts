@@ -205,8 +205,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "a tool's own time is not looked at",
     file: runtime("tools/call-timeout.ts"),
-    find: "within: (work) => Promise.race([work, timeout]),",
-    replace: "within: (work) => work,",
+    find: "return Promise.race([work, this.expired.promise]);",
+    replace: "return work;",
   },
   {
     name: "a slow restore overwrites what is around it",

@@ -11,6 +11,17 @@ import {
 } from "@proviso/adapter-kit";
 import { beside, chatSources, chatThoughts, argumentsAt, servedBy, usageFrom } from "./answer-parts.ts";
 
+/**
+ * The error that a body or a chunk is: an object, a text with its code beside it, or the body itself. undefined: it is none.
+ * Sources: OpenRouter's API reference, "Errors"; Ollama's API, "Errors"; vLLM's `ErrorResponse`.
+ */
+export function errorIn(body: Json): Json | undefined {
+  const { error, code, type } = body;
+  if (isRecord(error)) return error;
+  if (typeof error === "string" && error !== "") return { message: error, code, type };
+  return body["object"] === "error" ? body : undefined;
+}
+
 /** An answer of `POST /chat/completions`; the first choice counts. */
 export function fromChat(
   body: unknown,
@@ -20,7 +31,8 @@ export function fromChat(
   if (!isRecord(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
   const usage = usageFrom(body["usage"], { input: "prompt_tokens", output: "completion_tokens" }, costUsd);
   // Routers answer with status 200 before they know that it failed.
-  if (isRecord(body["error"])) return { ...errorObjectFailure(body), usage };
+  const error = errorIn(body);
+  if (error !== undefined) return { ...errorObjectFailure(error), payload: body, usage };
   const [choice] = listAt(body, "choices");
   const message = choice?.["message"];
   if (choice === undefined || !isRecord(message)) {

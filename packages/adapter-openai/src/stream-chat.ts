@@ -1,4 +1,5 @@
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
+import { errorIn } from "./from-chat.ts";
 import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
 import { chatThoughts } from "./answer-parts.ts";
 import type { StreamReader } from "./stream-responses.ts";
@@ -36,8 +37,9 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   return {
     read(chunk) {
       if (!isRecord(chunk)) return false;
-      if (isRecord(chunk["error"])) {
-        failure = errorObjectFailure(chunk["error"]);
+      const error = errorIn(chunk);
+      if (error !== undefined) {
+        failure = errorObjectFailure(error);
         return true;
       }
       if (textAt(chunk, "id") !== "") base = { ...chunk, choices: [] };

@@ -145,3 +145,25 @@ test.each([
   expect(toolResults.map(({ callId }) => callId)).toEqual(["x", "y"]);
   expect(added).toEqual([1, 2]);
 });
+
+test.each([
+  [{ error: "The upstream broke." }, { reason: "unknown" }, 1],
+  [{ error: "The upstream broke.", code: 429 }, { kind: "rate_limit" }, 2],
+  [{ object: "error", message: "The upstream broke.", code: 500 }, { kind: "server_error" }, 2],
+] as const)(
+  "OAI-10 the error %o of status 200 is the same streamed, with its text",
+  async (given, expected, requests) => {
+    for (const [way, respond] of [
+      ["json", answering(200, given)],
+      ["stream", streaming(given)],
+    ] as const) {
+      await using server = await startServer(respond);
+      const throttle = { maxAttempts: 2, baseDelayMs: 1 };
+      const adapter = openai({ model: "m", apiKey, api: "chat", baseURL: server.baseURL, throttle });
+      const asked = way === "stream" ? adapter.stream("Hi.").response : adapter.evaluate("Hi.");
+      const failed = await asked.catch((caught: unknown) => caught);
+      expect(failed).toMatchObject({ ...expected, message: expect.stringContaining("The upstream broke.") });
+      expect(server.requests).toHaveLength(requests);
+    }
+  },
+);

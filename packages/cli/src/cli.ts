@@ -11,9 +11,14 @@ process.once("exit", () => {
   );
 });
 const isOfReader = ({ code }: NodeJS.ErrnoException): boolean => code === "EPIPE" || code === "ERR_STREAM_DESTROYED";
+const endBroken = ({ message }: Error): void => {
+  process.stderr.write(`proviso: the output cannot be written: ${message}\n`);
+  exitCode = 1;
+  process.exit(exitCode);
+};
 // A reader that leaves, head for example, has read what it wanted. What does more than print goes on without it.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (!isOfReader(error)) throw error;
+  if (!isOfReader(error)) return endBroken(error);
   if (!printsAlone(process.argv.slice(2))) return;
   exitCode ??= 0;
   process.exit(exitCode);
@@ -27,4 +32,9 @@ exitCode = await commandLine(process.argv.slice(2), {}, () => {
   process.exit(exitCode);
 });
 // What a module left open, a connection say, does not keep this process.
-process.stdout.write("", () => process.exit(exitCode));
+process.stdout.write("", () => {
+  // What an earlier write has met is not reported yet.
+  const { errored } = process.stdout;
+  if (errored === null || isOfReader(errored)) process.exit(exitCode);
+  endBroken(errored);
+});

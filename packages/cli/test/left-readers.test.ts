@@ -1,8 +1,8 @@
 // Commands whose readers have left, as `proviso eval … | head -1` has it.
 import { spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { env, processes, program, recorded, temporaryFolder } from "./support.ts";
 
 const spam = join(processes, "spam.eval.ts");
@@ -51,3 +51,21 @@ test("CLI-2 a command that only prints ends without a reader of stdout, with 0",
     read: "",
   });
 });
+
+test.skipIf(process.platform !== "linux").each([["--json"], []])(
+  "CLI-2 output that cannot be written, on a full disk for example, is reported, and exits with 1: %s",
+  async (...flags) => {
+    const { folder, path } = await recorded();
+    const full = await open("/dev/full", "w");
+    onTestFinished(() => full.close());
+    const args = [...program, "runs", "list", ...flags, "--runs", path];
+    const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ["ignore", full.fd, "pipe"] });
+    let reported = "";
+    child.stderr?.on("data", (chunk: Buffer) => (reported += chunk.toString()));
+    const code = await new Promise((done) => void child.on("close", done));
+    expect({ code, reported }).toEqual({
+      code: 1,
+      reported: expect.stringContaining("the output cannot be written: ENOSPC"),
+    });
+  },
+);

@@ -11,6 +11,7 @@ import {
   type Session,
   type SessionEvent,
 } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
 import { agentAdapter, createSession, modelAdapter, type AgentDriver } from "@proviso/runtime";
 import { recordedBeginning } from "@proviso/runtime/recording";
 
@@ -37,7 +38,7 @@ export async function replay<Output>(
   options: Pick<EvaluateOptions, "resources" | "policies" | "overrides" | "context"> = {},
 ): Promise<Replayed<Output>> {
   const begun = await recordedBeginning(run);
-  const bound = "bind" in prompt ? (prompt as PromptTemplate<unknown, Output>).bind(begun.params) : prompt;
+  const bound = "bind" in prompt ? boundAgain(prompt as PromptTemplate<unknown, Output>, begun.params) : prompt;
   const events: SessionEvent[] = [];
   const session = createSession({ id: begun.session.id });
   session.on("*", (event) => void events.push(event));
@@ -50,6 +51,16 @@ export async function replay<Output>(
     // A run that waited for a decision has ended so.
     if (failure instanceof RunError && failure.reason !== "suspended") throw failure;
     return { response: undefined, failure, events, session };
+  }
+}
+
+/** @throws {DefinitionError} for params that are not those of the schema's input as they were recorded. */
+function boundAgain<Output>(template: PromptTemplate<unknown, Output>, params: unknown): Prompt<Output> {
+  try {
+    return template.bind(params);
+  } catch (cause) {
+    const why = `${messageOf(cause)} They are the recorded ones: give replay a prompt that is bound already.`;
+    throw new DefinitionError(why, { cause });
   }
 }
 

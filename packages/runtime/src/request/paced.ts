@@ -1,5 +1,6 @@
 import type { ModelFailure, Pace, PaceOutcome, PaceRequest, PaceTurn, Pacing } from "@proviso/core";
 import { isFailure, type Failure } from "../failures.ts";
+import { hiddenField } from "../hidden-field.ts";
 import type { Run } from "../run.ts";
 import type { Answered, Outcome, Work } from "./attempt.ts";
 
@@ -26,11 +27,16 @@ export function paceOf(
 /** A request that its pace did not let go. */
 export type Unsent = Extract<ModelFailure, { failure: "throttle" }> & { readonly isUnsent: true };
 
-/** A pace that can say at once that nothing has to wait: a request then makes no promise for its turn. */
-export interface ReadyPace extends Pace {
+/** What a pace of ours can do beside `enter`: a request that need not wait makes no promise for its turn. */
+interface ReadyPace {
+  /** The pace's own `enter`: one that was put in its place is asked instead. */
+  readonly enter: Pace["enter"];
   /** Begins the request where it need not wait; undefined: it has to `enter`. */
   enterAtOnce(request: PaceRequest): PaceTurn | undefined;
 }
+
+/** The paces of ours. What an application has put around one has no such field. */
+export const readyPaces = /* @__PURE__ */ hiddenField<ReadyPace>();
 
 /**
  * Sends a request when it is its turn. It waits before anything of a budget is reserved, and not past the evaluation's
@@ -50,8 +56,9 @@ export async function pacedRequest(
   },
   send: () => Promise<Outcome> | Failure,
 ): Promise<Outcome | Unsent> {
-  const atOnce =
-    "enterAtOnce" in pace ? (run.limits.checkRequest() ?? (pace as ReadyPace).enterAtOnce(askedOf(work))) : undefined;
+  const ready = readyPaces.of(pace);
+  const isOwn = ready !== undefined && ready.enter === pace.enter;
+  const atOnce = isOwn ? (run.limits.checkRequest() ?? ready.enterAtOnce(askedOf(work))) : undefined;
   const turn = atOnce ?? (await turnOf(run, pace, work));
   if (!("end" in turn)) return turn;
   queued(turn.queuedMs);

@@ -17,7 +17,7 @@ import { chargedOnce, Costs, type Charge, type Charged, type Kind } from "./cost
 import { Meter } from "./meter.ts";
 import { checkPaceOptions, type PaceOptions } from "./pace-options.ts";
 import { Share } from "./share.ts";
-import type { ReadyPace } from "../request/paced.ts";
+import { readyPaces } from "../request/paced.ts";
 
 const defaultMaxQueued = 10_000;
 /** Requests that are sent before the first answer, which states the limits. */
@@ -43,7 +43,7 @@ export function sharedPace(options: PaceOptions = {}): Pace {
   return new QueuedPace(options);
 }
 
-class QueuedPace implements ReadyPace {
+class QueuedPace implements Pace {
   readonly #clock: Clock;
   readonly #maxInFlight: number;
   readonly #maxQueued: number;
@@ -71,6 +71,7 @@ class QueuedPace implements ReadyPace {
     this.#maxQueued = maxQueued;
     this.#learn({ requests: requestsPerMinute, tokens: tokensPerMinute });
     this.#isAnswered = this.#meters.size > 0;
+    readyPaces.set(this, { enter: this.enter, enterAtOnce: (request) => this.#enterAtOnce(request) });
   }
 
   state(): ReturnType<Pace["state"]> {
@@ -86,7 +87,7 @@ class QueuedPace implements ReadyPace {
 
   enter(request: PaceRequest, { signal, expiresAt = Infinity }: PaceLimits = {}): Promise<PaceEntry> {
     if (signal?.aborted === true) return Promise.reject(signal.reason);
-    const turn = this.enterAtOnce(request);
+    const turn = this.#enterAtOnce(request);
     if (turn !== undefined) return Promise.resolve({ ok: true, turn });
     const now = this.#now;
     const retryAfterMs = this.#expectedMs(now);
@@ -113,7 +114,7 @@ class QueuedPace implements ReadyPace {
     });
   }
 
-  enterAtOnce(request: PaceRequest): PaceTurn | undefined {
+  #enterAtOnce(request: PaceRequest): PaceTurn | undefined {
     const now = this.#pass();
     return this.#queue.size === 0 && this.#waitMs(now) === 0 ? this.#begin(request, now, now) : undefined;
   }

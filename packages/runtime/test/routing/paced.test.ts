@@ -238,3 +238,26 @@ test.each([
   await new Promise((done) => setImmediate(done));
   expect(unhandled).toEqual([]);
 });
+
+test.each([
+  [
+    "a proxy of it",
+    (own: Pace, enter: Pace["enter"]) =>
+      new Proxy(own, { get: (pace, key) => (key === "enter" ? enter : Reflect.get(pace, key)) }),
+  ],
+  [
+    "an object that inherits from it",
+    (own: Pace, enter: Pace["enter"]) => Object.assign(Object.create(own) as Pace, { enter }),
+  ],
+  ["an enter in its enter's place", (own: Pace, enter: Pace["enter"]) => Object.assign(own, { enter })],
+])("PAC-1 a pace of ours that an application wraps is asked as the application says: %s", async (_, wrapped) => {
+  const own = sharedPace();
+  let asked = 0;
+  const enter = own.enter.bind(own);
+  const pace = wrapped(own, (...given) => {
+    asked += 1;
+    return enter(...given);
+  });
+  const { text } = await paced(modelAdapter(scriptedModel([{ text: "yes" }])), pace).evaluate(prompt);
+  expect([text, asked]).toEqual(["yes", 1]);
+});
