@@ -206,6 +206,8 @@ async function main(): Promise<void> {
       api,
       apiKey: "sk-soak-0123456789",
       baseURL: simulator.baseURL,
+      // The simulator is in this process, and keeps what a service would store.
+      store: false,
       throttle,
       timeoutMs: 2_000,
       stallMs: 1_000,
