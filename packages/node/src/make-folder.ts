@@ -7,15 +7,15 @@ import { dirname } from "node:path";
  * @throws the system's error.
  */
 export function makeFolder(folder: string, mode?: number): void {
-  if (missing(folder, mode) === undefined) return;
+  if (tryToMake(folder, mode) === undefined) return;
   const parent = dirname(folder);
   if (parent !== folder && !existsSync(parent)) makeFolder(parent, mode);
-  const why = missing(folder, mode);
+  const why = tryToMake(folder, mode);
   if (why !== undefined) throw why;
 }
 
-/** Tries to make one folder. undefined: it is there; else what says that the one above it is missing. @throws anything else. */
-function missing(folder: string, mode: number | undefined): Error | undefined {
+/** Tries to make one folder. Returns undefined where it is there then, and the error where the one above it is missing. @throws any other error. */
+function tryToMake(folder: string, mode: number | undefined): Error | undefined {
   try {
     mkdirSync(folder, { mode });
     return undefined;

@@ -78,12 +78,9 @@ export class ConcurrentChanges {
   }
 
   close(mark: SessionMark): void {
-    if (this.#open.at(-1)?.mark === mark) this.#open.pop();
-    else {
-      const at = this.#open.findLastIndex((other) => other.mark === mark);
-      if (at === -1) return;
-      this.#open.splice(at, 1);
-    }
+    const at = this.#open.findLastIndex((other) => other.mark === mark);
+    if (at === -1) return;
+    this.#open.splice(at, 1);
     this.openMarks -= 1;
     this.#dropOld();
   }

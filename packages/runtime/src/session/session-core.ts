@@ -57,7 +57,7 @@ export interface SessionCore extends Pick<
   notify(event: AppEvent | FrameworkEvent): readonly unknown[];
   /** Takes the event over, and freezes it at every depth. */
   number(event: UnnumberedEvent): FrameworkEvent;
-  /** Whether there is any listener or reducer now. */
+  /** Whether there is a reducer, or a listener was ever added. */
   hasReceivers(): boolean;
   /** Whether a listener or a reducer receives this type, now or after a rollback. */
   isReceived(type: FrameworkEvent["type"]): boolean;
