@@ -5,6 +5,7 @@ import type { BudgetDimension, BudgetTracker } from "@proviso/core";
 import { noUsage, type BudgetAmounts, type BudgetReservation } from "@proviso/core/internal";
 import { budgetFailure, type Failure } from "./failures.ts";
 import { hiddenField } from "./hidden-field.ts";
+import { costNumbers } from "./routing/pace-numbers.ts";
 import { isInRequestOn } from "./transactions/async-context.ts";
 
 /** What a request asks of a budget. */
@@ -258,8 +259,8 @@ function refused(
   });
 }
 
-/** No model in use answers with more, so a limit above it would limit nothing. */
-const longestAnswer = 131_072;
+/** A limit above it would limit nothing. */
+const { longestAnswer } = costNumbers;
 
 /** The models with the shortest answers stop here; who refuses an even smaller limit takes none at all. */
 const shortestMaximum = 4_096;
@@ -274,7 +275,7 @@ export interface OutputLimits {
 }
 
 export function outputLimits(): OutputLimits {
-  let refusedFrom = longestAnswer;
+  let refusedFrom: number = longestAnswer;
   return {
     takes: (tokens) => tokens < refusedFrom,
     refused(tokens) {

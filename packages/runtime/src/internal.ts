@@ -15,6 +15,7 @@ export { pricesOf } from "./prices.ts";
 export type { Pricing } from "./prices.ts";
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure } from "./request/network-error.ts";
 export { shownAddress } from "./request/shown-address.ts";
+export { boundNumbers, costNumbers, longestStopMs, meterNumbers, shareNumbers } from "./routing/pace-numbers.ts";
 export { differences } from "./resources/differences.ts";
 export type { ComparedTrees } from "./resources/differences.ts";
 export { globMatcher } from "./resources/glob.ts";

@@ -1,14 +1,10 @@
 import type { PaceRequest } from "@proviso/core";
+import { costNumbers } from "./pace-numbers.ts";
 
 /** What is limited. */
 export type Kind = "requests" | "tokens" | "inputTokens" | "outputTokens";
 
-/** How fast the learnt cost of a request follows: the weight of the newest. */
-const learning = 0.1;
-/** An estimate is wrong by no more than this factor; what reports more is wrong itself. */
-const mostRatio = 100;
-/** Tokens: no model in use answers with more. */
-const longestAnswer = 131_072;
+const { learning, mostRatio, longestAnswer } = costNumbers;
 
 /** One request, or all that wait: `unknown` of them have answers of no known length. */
 export interface Charged extends PaceRequest {

@@ -1,10 +1,7 @@
 import type { Allowance, PaceRequest } from "@proviso/core";
+import { boundNumbers } from "./pace-numbers.ts";
 
-/** How much should be left: of what may be used at once, but two requests like the last at most half of it. */
-const [leastPart, leastRequests, mostPart] = [0.25, 2, 0.5];
-/** Less is charged while more than this part is left. */
-const plentyPart = 0.75;
-const [riseFactor, fallFactor] = [0.25, 0.05];
+const { leastPart, leastRequests, mostPart, plentyPart, riseFactor, fallFactor } = boundNumbers;
 
 /**
  * Some services count the longest answer that a request allows, and report what was answered. Whether one does is seen from

@@ -1,6 +1,8 @@
 import { CountedBounds } from "./counted-bounds.ts";
+import { meterNumbers } from "./pace-numbers.ts";
 
 const minuteMs = 60_000;
+const { mostMs } = meterNumbers;
 
 /**
  * One limit for a minute, kept as the time at which the next request may go out: each request moves it by what it costs.
@@ -33,12 +35,12 @@ export class Meter {
 
   /** One request moves the time by a minute at most: whatever it cost, the service counts anew then. */
   charge(now: number, cost: number, share: number): void {
-    this.#freeAt = Math.max(this.#freeAt, now - this.#slackMs) + Math.min(minuteMs, this.durationMs(cost, share));
+    this.#freeAt = Math.max(this.#freeAt, now - this.#slackMs) + Math.min(mostMs, this.durationMs(cost, share));
   }
 
   /** A request cost more, or less, than it was charged. */
   correct(difference: number, share: number): void {
-    this.#freeAt += Math.max(-minuteMs, Math.min(minuteMs, this.durationMs(difference, share)));
+    this.#freeAt += Math.max(-mostMs, Math.min(mostMs, this.durationMs(difference, share)));
   }
 
   /** The clock was set: times move with it. */

@@ -15,6 +15,7 @@ import {
 import { setAlarm } from "@proviso/core/internal";
 import { chargedOnce, Costs, type Charge, type Charged, type Kind } from "./costs.ts";
 import { Meter } from "./meter.ts";
+import { longestStopMs, meterNumbers } from "./pace-numbers.ts";
 import { checkPaceOptions, type PaceOptions } from "./pace-options.ts";
 import { Share } from "./share.ts";
 import { readyPaces } from "../request/paced.ts";
@@ -22,10 +23,7 @@ import { readyPaces } from "../request/paced.ts";
 const defaultMaxQueued = 10_000;
 /** Requests that are sent before the first answer, which states the limits. */
 const beforeFirstAnswer = 2;
-/** A service that names a longer wait is asked again after this one. */
-const longestStopMs = 15_000;
-const requestSlackMs = 100;
-const tokenSlackMs = 1_000;
+const { requestSlackMs, tokenSlackMs } = meterNumbers;
 
 interface Waiter {
   readonly request: PaceRequest;

@@ -1,17 +1,14 @@
+import { shareNumbers } from "./pace-numbers.ts";
+
 /** Requests a minute. */
 const firstRate = 120;
 const searchFactor = 1.5;
-const growFactor = 1.02;
-const cutFactor = 0.85;
 const leastRate = 1;
-const firstShare = 0.995;
-const leastShare = 0.05;
 /** What a machine that slept, or a clock that jumped, adds to the rate is no more than so many seconds of growth. */
 const longestGrowth = 10;
 /** Requests a minute beyond which none is searched for. */
 const mostRate = 1e6;
-/** The least time between two cuts: the refusals of one burst are one sign. */
-const cutEveryMs = 1_000;
+const { first: firstShare, least: leastShare, cutFactor, growFactor, cutEveryMs } = shareNumbers;
 
 /**
  * How much of its limits a service lets us use. A refusal takes 15 %, each second without one gives 2 % back: additive

@@ -12,7 +12,7 @@ import {
 } from "@proviso/core";
 import { describeValue, setAlarm } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
-import { systemId } from "@proviso/runtime/internal";
+import { shareNumbers, systemId } from "@proviso/runtime/internal";
 import { Connections } from "./connections.ts";
 import { endScript, enterScript } from "./pace-script.ts";
 
@@ -37,8 +37,6 @@ const optionNames = {
   tokensPerMinute: true,
   maxInFlight: true,
 } as const;
-/** How long the place of a request is kept whose process is gone. */
-const leaseMs = 600_000;
 /** How often Redis is asked while as many requests are in flight as may be, or while it is away. */
 const [fullMs, awayMs] = [100, 1_000];
 
@@ -52,12 +50,14 @@ export function redisPace(options: RedisPaceOptions): Pace & AsyncDisposable {
   return new RedisPace(options);
 }
 
-/** What was charged for a request that may be sent. */
+/** A request that may be sent, and what Redis has charged for it, as its script wrote it. */
 interface Charge {
   readonly id: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
+  readonly request: PaceRequest;
+  readonly written: string;
 }
+
+type EnterAnswer = readonly [waitMs: number, written: string, requests: number, tokens: number, share: string];
 
 class RedisPace implements Pace, AsyncDisposable {
   readonly #connections: Connections;
@@ -85,7 +85,7 @@ class RedisPace implements Pace, AsyncDisposable {
     this.#options = options;
     this.#connections = new Connections(url);
     this.#keys = [`proviso:{pace:${key}}:state`, `proviso:{pace:${key}}:flight`];
-    this.#seen = { requestsPerMinute, tokensPerMinute, share: 1 };
+    this.#seen = { requestsPerMinute, tokensPerMinute, share: shareNumbers.first };
   }
 
   state(): PaceState {
@@ -121,20 +121,21 @@ class RedisPace implements Pace, AsyncDisposable {
     await this.#connections[Symbol.asyncDispose]();
   }
 
-  async #ask({ inputTokens, outputTokens }: PaceRequest): Promise<{ waitMs: number; charge?: Charge }> {
+  async #ask(request: PaceRequest): Promise<{ waitMs: number; charge?: Charge }> {
     const { requestsPerMinute = 0, tokensPerMinute = 0, maxInFlight = 0 } = this.#options;
     const id = systemId();
     try {
       const redis = await this.#connections.commands();
-      const given = [id, inputTokens, outputTokens, leaseMs, maxInFlight, requestsPerMinute, tokensPerMinute];
-      const answer = (await redis.eval(enterScript, 2, ...this.#keys, ...given)) as readonly number[];
-      const [waitMs = 0, charged = 0, requests = 0, tokens = 0, thousandths = 1_000] = answer;
+      const { inputTokens, outputTokens } = request;
+      const given = [id, inputTokens, outputTokens, maxInFlight, requestsPerMinute, tokensPerMinute];
+      const answer = (await redis.eval(enterScript, 2, ...this.#keys, ...given)) as EnterAnswer;
+      const [waitMs, written, requests, tokens, share] = answer;
       this.#seen = {
         requestsPerMinute: requests || undefined,
         tokensPerMinute: tokens || undefined,
-        share: thousandths / 1_000,
+        share: Number(share),
       };
-      if (waitMs === 0) return { waitMs, charge: { id, inputTokens, outputTokens: charged } };
+      if (waitMs === 0) return { waitMs, charge: { id, request, written } };
       return { waitMs: waitMs < 0 ? fullMs : waitMs };
     } catch {
       return { waitMs: awayMs };
@@ -168,8 +169,9 @@ class RedisPace implements Pace, AsyncDisposable {
       2,
       ...this.#keys,
       charge.id,
-      charge.inputTokens,
-      charge.outputTokens,
+      charge.written,
+      charge.request.inputTokens,
+      charge.request.outputTokens,
       spent?.inputTokens ?? -1,
       spent?.outputTokens ?? -1,
       requests,
