@@ -5,7 +5,7 @@ import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { doing, folder, hello, saying, script } from "./support/command.ts";
+import { doing, failureOf, folder, hello, saying, script } from "./support/command.ts";
 
 const noted = defineEvent("noted", z.strictObject({ text: z.string() }));
 const notes = defineSlice({
@@ -58,6 +58,13 @@ test("CMD-4 what is null is left out: of texts, calls and all that stands beside
     messages: [{}, { toolCalls: [{ name: "note" }] }, {}],
   });
 });
+test("CMD-4 a refusal alone is an answer, and what has none of text, calls and refusal is none", async () => {
+  const refused = await failureOf(doing("print", '{"refusal":"I will not.","model":"small-2"}').evaluate(hello));
+  expect(refused).toMatchObject({ code: "provider", refusal: "I will not." });
+  const beside = '{"model":"small-2","finishReason":"stop"}';
+  expect((await doing("print", beside).evaluate(hello)).output).toBe(beside);
+});
+
 test("CMD-4 another object is the answer's text, and a structured output is read from it", async () => {
   const prompt = definePrompt({
     ns: "process",

@@ -57,6 +57,19 @@ test("CMD-4 bytes that are no text, and half an answer, are an invalid response"
   expect(await failureOf(doing("print", "").evaluate(hello))).toMatchObject({ reason: "invalid_response" });
 });
 
+test("CMD-4 the first 4 KiB of what cannot be read are kept", async () => {
+  for (const [length, kept] of [
+    [4_096, 4_096],
+    [4_097, 4_096],
+    [8_192, 4_096],
+  ] as const) {
+    const printed = `{"text":5,"model":"${"x".repeat(length - 21)}"}`;
+    const { providerPayload } = await failureOf(doing("print", printed).evaluate(hello));
+    expect(printed).toHaveLength(length);
+    expect(providerPayload).toMatchObject({ stdout: printed.slice(0, kept) });
+  }
+});
+
 test("CMD-6 a command that hangs is left at its timeout, though it ignores SIGTERM", async () => {
   const error = await failureOf(doing("stubborn", "", { timeoutMs: 300 }).evaluate(hello));
   expect(error).toMatchObject({ code: "throttled", kind: "timeout", attempts: 1 });

@@ -32,6 +32,10 @@ describe("MCP-2 names", () => {
     expect(names[2]).toMatch(/^x{56}[0-9a-f]{8}$/);
     expect(await named(["files/read.text", "größe", long])).toEqual(names);
     expect(await named([long.slice(0, 60), `${long}b`], "pre_")).not.toContain(names[2]);
+    // The hash is of the name as the server has it.
+    const alike = await named([`${long}/`, `${long}.`, `${long}_`]);
+    expect(new Set(alike).size).toBe(3);
+    expect((await named(["y".repeat(64), "y".repeat(65)])).map((name) => name === "y".repeat(64))).toEqual([true, false]);
   });
 
   test("MCP-2 two that meet are refused, and both are named", async () => {
@@ -58,12 +62,15 @@ describe("MCP-8 hostile descriptions", () => {
     const inputSchema = {
       type: "object",
       properties: { a: { type: "string", description: hidden, title: "A\u200b", default: "x\u202e" } },
+      default: { "a\u200b": ["b\u202e"] },
+      examples: [{ "\u{e0041}a": { "c\u00ad": "d" } }],
     };
     await using server = await listing(tool("add", { description: hidden, inputSchema }));
     const [add] = mcpTools(server);
     expect(add?.description).toBe("Adds. Then\nmore.");
     const schema = add?.input["~standard"].jsonSchema.input({ target: "draft-2020-12" });
     expect(schema).toMatchObject({ properties: { a: { description: "Adds. Then\nmore.", title: "A", default: "x" } } });
+    expect(schema).toMatchObject({ default: { a: ["b"] }, examples: [{ a: { c: "d" } }] });
     // What is pinned is what the server says, hidden characters included.
     expect(server.pins.tools[0]?.description).toBe(hidden);
   });

@@ -486,6 +486,12 @@ test("OUT-3 arrays and values are taken bare or wrapped", async () => {
   );
   expect(await parsed(z.enum(["a", "b"]), '{"value":"b"}')).toMatchObject({ output: "b" });
   expect(await parsed(z.enum(["a", "b"]), '"b"')).toMatchObject({ output: "b" });
+  // A value may itself look like a wrapper.
+  const either = z.union([z.string(), z.strictObject({ value: z.number() })]);
+  expect(await parsed(either, '{"value":5}')).toEqual({ output: { value: 5 }, text: null });
+  expect(await parsed(either, '{"value":{"value":5}}')).toEqual({ output: { value: 5 }, text: null });
+  expect(await parsed(either, '{"value":"b"}')).toEqual({ output: "b", text: null });
+  expect(await parsed(either, '{"value":true}')).toMatchObject({ code: "output" });
 });
 
 test("OUT-6 the schema is in the text only where the provider has no native output", async () => {

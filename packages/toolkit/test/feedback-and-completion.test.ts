@@ -1,4 +1,12 @@
-import { deadlineIn, definePrompt, Filesystem, provide, provideFactory, type FeedbackProvider } from "@proviso/core";
+import {
+  deadlineIn,
+  definePrompt,
+  Filesystem,
+  provide,
+  provideFactory,
+  type BudgetLimits,
+  type FeedbackProvider,
+} from "@proviso/core";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import {
@@ -14,11 +22,13 @@ import {
 import { expect, test } from "vitest";
 import { call } from "./support.ts";
 
-async function said(feedback: FeedbackProvider, limited: boolean): Promise<string> {
+const wholeBudget: BudgetLimits = { maxTotalTokens: 1_000, maxCostUsd: 2 };
+
+async function said(feedback: FeedbackProvider, limited: boolean, budget = wholeBudget): Promise<string> {
   const environment = fakeEnvironment();
   const model = scriptedModel([{ toolCalls: [call("set_plan", { goal: "g", steps: ["s"] })] }, { text: "done" }]);
   const prompt = definePrompt({ key: "p", sections: [planning()], feedback: [feedback] }).bind();
-  const limits = { deadline: deadlineIn(90_000, environment.clock), budget: { maxTotalTokens: 1_000, maxCostUsd: 2 } };
+  const limits = { deadline: deadlineIn(90_000, environment.clock), budget };
   const adapter = modelAdapter(model, { ...environment, pricing: { input: 0, output: 0 } });
   const { messages } = await adapter.evaluate(prompt, limited ? limits : {});
   const answer = messages.find(({ role }) => role === "tool")?.text ?? "";
@@ -29,6 +39,10 @@ test("KIT-9 feedback shows the time and the budget that are left, or a text; not
   const every = { calls: 1 };
   expect(await said(deadlineFeedback({ every }), true)).toBe("90 s are left. Leave time for the answer.");
   expect(await said(budgetFeedback({ every }), true)).toBe("Left of the budget: 985 tokens, 2.00 US dollars.");
+  const parts = { maxInputTokens: 500, maxOutputTokens: 200 };
+  expect(await said(budgetFeedback({ every }), true, parts)).toBe(
+    "Left of the budget: 490 input tokens, 195 output tokens.",
+  );
   expect(await said(staticFeedback("Be brief.", { every }), false)).toBe("Be brief.");
   expect(await said(deadlineFeedback({ every }), false)).toBe("");
   expect(await said(budgetFeedback({ every }), false)).toBe("");

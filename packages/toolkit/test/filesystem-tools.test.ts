@@ -163,6 +163,22 @@ test("KIT-4 an edit makes no file longer than 16 MiB of characters, and changes 
   expect((await filesystem.read("a")).text.length).toBe(16_000_000);
 });
 
+test("KIT-4 a file that is longer may be edited as long as it does not grow", async () => {
+  const edit = (replace: string) => call("edit_file", { path: "a", find: "b", replace });
+  const lengths = [16_777_216, 16_777_217];
+  const outcomes = await Promise.all(
+    lengths.map(async (length) => {
+      const files = { a: `b${"a".repeat(length - 1)}` };
+      const { results } = await work({ tools: filesystemTools() }, [edit("bb"), edit("b"), edit("")], files);
+      return results.map((text) => /would have \d+|Replaced 1/.exec(text)?.[0]);
+    }),
+  );
+  expect(outcomes).toEqual([
+    ["would have 16777217", "Replaced 1", "Replaced 1"],
+    ["would have 16777218", "Replaced 1", "Replaced 1"],
+  ]);
+});
+
 test("KIT-4 LIM-2 a file of more than 64 MiB is not edited: no deadline would be noticed meanwhile", async () => {
   const large = new Uint8Array(64 * 1024 * 1024 + 1).fill(0x61);
   large[0] = 0x62;

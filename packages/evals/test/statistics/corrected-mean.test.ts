@@ -46,6 +46,13 @@ test("STA-9 a judge that contradicts people counts nothing", () => {
   expect(correctedMean(judged, contrary).value).toBe(0.5);
 });
 
+test("STA-9 a judge that shows less of a difference than people do counts once, and no more", () => {
+  const timid = labelled.map(({ judge }) => ({ judge: 0.4 + 0.2 * judge, person: judge }));
+  const seen = judged.map((judge) => 0.4 + 0.2 * judge);
+  // People 0.5, and 0.52 − 0.5 of the judge's.
+  expect(correctedMean(seen, timid).value).toBeCloseTo(0.52, 12);
+});
+
 test("STA-9 labels of all rows make the judge superfluous", () => {
   const all = [...labelled, { judge: 1, person: 1 }];
   const estimate = correctedMean(

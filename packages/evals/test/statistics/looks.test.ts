@@ -90,6 +90,8 @@ test("STA-5 no look comes before 20 clusters, but the last does", () => {
   expect(plannedLooks(Array.from({ length: 50 }, () => 1)).map(({ rows }) => rows)).toEqual([
     20, 25, 30, 35, 40, 45, 50,
   ]);
+  const firstOf = (clusters: number) => plannedLooks(Array.from({ length: clusters }, () => 1))[0]?.clusters;
+  expect([190, 200, 210].map(firstOf)).toEqual([38, 20, 21]);
   expect(plannedLooks([3, 3, 3])).toEqual([{ clusters: 3, rows: 9, fraction: 1 }]);
 });
 

@@ -171,6 +171,16 @@ test.each(Object.entries(manyLiterals))(
   },
 );
 
+test("LIM-9 RES-4 50,000 tokens are run, and one more is refused", async () => {
+  // SELECT, 1, IN, two brackets and a literal; two for each literal more.
+  const fits = `SELECT 1 IN (1${",1".repeat(24_997)})`;
+  const result = await call([sqliteResource(memoryDatabase())], (mine) => {
+    expect(() => mine.get(fits.replace("SELECT 1", "SELECT -1"))).toThrow("more than 50,000 tokens");
+    return Object.values(mine.get(fits) ?? {});
+  });
+  expect(result).toMatchObject({ success: true, value: [1] });
+});
+
 test("LIM-9 one literal of 10 MB is one token, and as many tokens as are allowed are run", async () => {
   const rows = 12_000;
   const result = await call([sqliteResource(memoryDatabase())], (mine) => {

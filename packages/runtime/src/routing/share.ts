@@ -17,7 +17,7 @@ const { first: firstShare, least: leastShare, cutFactor, growFactor, cutEveryMs 
  */
 export class Share {
   /** The part of the limits that is used, 0 to 1. */
-  value = firstShare;
+  value: number = firstShare;
   /** Requests a minute; undefined: none is found yet, or the service states its limit. */
   rate: number | undefined;
   #isSearching = true;

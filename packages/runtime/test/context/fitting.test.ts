@@ -1,6 +1,8 @@
-import { parseMessages, type FrameworkEvent, type HistoryCompacted } from "@proviso/core";
+import { definePrompt, parseMessages, type FrameworkEvent, type HistoryCompacted } from "@proviso/core";
 import { createSession } from "@proviso/runtime";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { charactersIn } from "../../src/context/size.ts";
 import { keptText } from "../../src/context/texts.ts";
 import { promptWith, rejection } from "../support.ts";
 import { calls, chat, context, isPrefix, modelOf, reader, tokensOf, tooLong } from "./support.ts";
@@ -118,14 +120,16 @@ describe("the estimate", () => {
   test("CTX-2 what was reported counts for what it covered, and its rate for the rest", async () => {
     const { session, compacted } = watched();
     const usage = { inputTokens: 6_000, outputTokens: 20 };
-    const { adapter } = modelOf((_, turn) => (turn === 1 ? { ...calls(1), usage } : { text: "Yes." }));
+    const { adapter, requests } = modelOf((_, turn) => (turn === 1 ? { ...calls(1), usage } : { text: "Yes." }));
     const prompt = promptWith(reader(1_500));
     await adapter.evaluate(prompt, { context: { window: 8_000, keepTurns: 0 }, session, messages: chat(2, 3_400) });
     const [event] = compacted;
     expect(event?.turn).toBe(2);
-    // 6,020 for what was reported, and 1,524 characters at about 6,020 for 15,000 of them, times 1.1.
-    expect(event?.before).toBeGreaterThan(6_020 + 600);
-    expect(event?.before).toBeLessThan(6_020 + 800);
+    // 6,020 tokens for the first request and its answer, and the result at their rate, times 1.1.
+    const [first] = requests;
+    const answer = { role: "assistant", text: "", toolCalls: calls(1).toolCalls ?? [] } as const;
+    const covered = charactersIn({ ...first!, messages: [...first!.messages, answer] });
+    expect(event?.before).toBe(6_020 + Math.ceil((((1_500 + 24) * 6_020) / covered) * 1.1));
   });
 
   test("CTX-2 the tools and the output's schema count", async () => {
@@ -134,6 +138,16 @@ describe("the estimate", () => {
     const long = { ...reader(10), description: "d".repeat(9_000) };
     await adapter.evaluate(promptWith(long), { context, session, messages: chat(5, 1_000) });
     expect(compacted).toHaveLength(1);
+    const answering = modelOf(() => ({ text: '{"sum":1}' }), { capabilities: { tools: true, nativeOutput: true } });
+    const output = (description: string) => z.strictObject({ sum: z.number().describe(description) });
+    for (const [length, times] of [
+      [10, 1],
+      [9_000, 2],
+    ] as const) {
+      const prompt = definePrompt({ ns: "tests", key: "sum", output: output("d".repeat(length)), text: "Add." }).bind();
+      await answering.adapter.evaluate(prompt, { context, session, messages: chat(5, 1_000) });
+      expect(compacted).toHaveLength(times);
+    }
   });
 
   test("CTX-2 a report of less than a token for 16 characters is not believed", async () => {

@@ -61,6 +61,14 @@ test.each([
   for (const part of ["sk-K", "with", "sign", "1234"]) expect(left.join()).not.toContain(part);
 });
 
+test("SEC-1 base64 is recognised in JSON that escapes slashes", async () => {
+  const slashes = "???>>>???>>>";
+  const written = base64(slashes).replaceAll("/", "\\/");
+  expect(written).toBe("Pz8\\/Pj4+Pz8\\/Pj4+");
+  const { events } = await shownBy([slashes], [{ text: `It is <${written}>.` }], hello);
+  expect((events.at(-1) as { readonly text?: string }).text).toBe("It is <[secret]>.");
+});
+
 test("SEC-1 of a key with a line feed behind it the key is hidden, too", async () => {
   const { events } = await shownBy(["sk-key-of-a-file\n"], [{ text: "It is sk-key-of-a-file." }], hello);
   expect(events.at(-1)).toMatchObject({ text: "It is [secret]." });
