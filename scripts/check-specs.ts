@@ -60,7 +60,8 @@ function checkRule(root: string, rule: Rule, tested: Map<string, string[]>, faul
   if (rule.open) return;
   if (!tested.has(rule.id)) faults.push(`${rule.place}: ${rule.id} has no test that carries its id`);
   if (rule.owners.length === 0) faults.push(`${rule.place}: ${rule.id} names no owner file`);
-  for (const owner of rule.owners) {
+  for (const [place, owner] of rule.owners.entries()) {
+    if (rule.owners.indexOf(owner) < place) faults.push(`${rule.place}: ${rule.id} names ${owner} twice`);
     if (!existsSync(join(root, owner)))
       faults.push(`${rule.place}: ${rule.id} is owned by ${owner}, which does not exist`);
   }

@@ -33,6 +33,13 @@ test("a tree in which every rule has its owner and its test has no faults", () =
   expect(check({})).toEqual({ faults: [], summary: "specs: 2 rules (1 open), 3 seed rows, 0 faults" });
 });
 
+test("an owner that is named twice is a fault", () => {
+  const text = (good["specs/transactions.md"] ?? "").replace("Owner: `", "Owners: `packages/a/src/tx.ts`, `");
+  expect(check({ "specs/transactions.md": text }).faults).toEqual([
+    "specs/transactions.md:3: TX-1 names packages/a/src/tx.ts twice",
+  ]);
+});
+
 test("a rule without a test is a fault", () => {
   expect(check({ "packages/a/test/tx.test.ts": "" }).faults).toContain(
     "specs/transactions.md:3: TX-1 has no test that carries its id",
