@@ -120,10 +120,8 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
       continue;
     }
     if (entry.kind === "answered" && isStep) timeline.push(answerStep(entry, standing.slice(place), ++steps));
-    if (entry.kind === "started") {
-      const call = calls.get(entry.callId);
-      if (call !== undefined) call.isStarted = true;
-    }
+    const begun = entry.kind === "started" ? calls.get(entry.callId) : undefined;
+    if (begun !== undefined) begun.isStarted = true;
     if (entry.kind === "committed") for (const callId of entry.callIds) add(callId, "committed", entry);
     if (entry.kind !== "event") continue;
     const { event } = entry;
@@ -134,9 +132,8 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
     }
     if (event.type === "tool.invoked") {
       effects.set(event.callId, entry);
-      const ended = stops.leftOpen(event) && event.ran ? "unknown" : "undone";
-      const effect = calls.get(event.callId)?.isStarted === true ? ended : "not-started";
-      if (!event.result.success) add(event.callId, effect, entry);
+      const isStarted = calls.get(event.callId)?.isStarted === true;
+      if (!event.result.success) add(event.callId, isStarted ? stops.effectOf(event) : "not-started", entry);
     }
   }
   for (const [callId, { isStarted, at }] of Array.from(calls)) {

@@ -178,7 +178,7 @@ export function unknownCalls(entries: readonly JournalEntry[]): readonly Unknown
   return [...begun.values()];
 }
 
-/** Which calls of an attempt a limit stopped: what became of them is not known, however the attempt answered them. */
+/** Follows a record, and knows the calls that a limit stopped: they may have been done, whatever the attempt answered. */
 export class AttemptStops {
   #own: string | undefined;
   #isStopped = false;
@@ -194,6 +194,11 @@ export class AttemptStops {
     if (entry.evaluationId !== this.#own) return;
     if (entry.kind === "stopped") this.#isStopped = true;
     if (entry.kind === "started") this.#begun.add(`${entry.turn} ${entry.callId}`);
+  }
+
+  /** What became of a call whose handler had begun, and whose end was a failure. */
+  effectOf(event: Pick<ToolInvoked, "turn" | "callId" | "ran">): "unknown" | "undone" {
+    return event.ran && this.leftOpen(event) ? "unknown" : "undone";
   }
 
   /** Whether a call whose end was a failure may have been done: not where it was kept from beginning in this attempt. */

@@ -40,7 +40,7 @@ function suspensionsIn(entries: readonly JournalEntry[], isOpen: boolean): reado
       // What was to be run again as a whole has ended.
       for (const [key, call] of Array.from(calls)) if (call.key !== undefined) calls.delete(key);
     } else if (entry.kind === "started") {
-      // Its decision has let it run again; what may have become of that is another question.
+      // The decision has let it run once more. What may have become of that is another question.
       for (const [key, call] of Array.from(calls)) {
         const isOfEffect = call.step === "unknown" && call.callId === entry.callId && call.turn === entry.turn;
         if (isOfEffect) calls.delete(key);
