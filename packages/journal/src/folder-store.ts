@@ -122,6 +122,10 @@ export function folderStore(path: string): JournalStore {
         if (last !== undefined) yield { run, summary: last.summary };
       }
     },
+    async summary(run) {
+      check();
+      return failing("Reading", () => readRun(fileOf(runId(run)), run)).frames.at(-1)?.summary;
+    },
     ...wholeRunsOf(folder, { check, failing, fileOf, ends }),
     async close() {
       isClosed = true;

@@ -58,6 +58,10 @@ export function memoryFrames(): MemoryFrames {
       runs.check();
       yield* runs.newest();
     },
+    async summary(run) {
+      runs.check();
+      return runs.settled(runId(run)).at(-1)?.summary;
+    },
     async remove(ids) {
       runs.check();
       for (const id of ids.map(runId)) runs.remove(id);

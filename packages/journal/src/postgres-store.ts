@@ -115,7 +115,7 @@ function wholeRunsOf(query: Query, prefix: string): Pick<JournalStore, "removeUn
   };
 }
 
-function readsOf(query: Query, prefix: string): Pick<JournalStore, "read" | "list"> {
+function readsOf(query: Query, prefix: string): Pick<JournalStore, "read" | "list" | "summary"> {
   const [runs, frames] = [`${prefix}_runs`, `${prefix}_frames`];
   return {
     async *read(id, from = 0) {
@@ -152,6 +152,13 @@ function readsOf(query: Query, prefix: string): Pick<JournalStore, "read" | "lis
           if (row !== undefined) yield { run: String(row["run"]), summary: String(row["summary"]) };
         }
       }
+    },
+    async summary(run) {
+      const [row] = await query(
+        `SELECT summary FROM ${frames} JOIN ${runs} USING (key) WHERE run = $1 ORDER BY first DESC LIMIT 1`,
+        [runId(run)],
+      );
+      return row && String(row["summary"]);
     },
   };
 }

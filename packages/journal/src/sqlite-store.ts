@@ -85,6 +85,13 @@ export function openSqliteStore(
         if (summary !== undefined) yield summary;
       }
     },
+    async summary(id) {
+      const run = runId(id);
+      return read((rows) => {
+        const key = rows.keyOf(run);
+        return key === undefined ? undefined : rows.summary(key)?.summary;
+      });
+    },
     ...removalsOf(write),
     async appendRun(frames) {
       const run = checkRun(frames);

@@ -38,6 +38,8 @@ export interface JournalStore {
   read(run: string, from?: number): AsyncIterable<Frame>;
   /** Returns the newest summary of each run, last changed first. */
   list(): AsyncIterable<{ readonly run: string; readonly summary: string }>;
+  /** Returns the newest summary of a run; undefined: there is no such run. Left out: it is looked for in the list. */
+  summary?(run: string): Promise<string | undefined>;
   /** Removes these runs as a whole; those that are not there are passed over. */
   remove(runs: readonly string[]): Promise<void>;
   /**
@@ -56,4 +58,11 @@ export interface JournalStore {
   close(): Promise<void>;
   /** How many bytes a crash left half written at the end of a run, which are passed over. Left out: none. */
   [tornBytes]?(run: string): number;
+}
+
+/** The newest summary of a run; undefined: there is no such run. */
+export async function newestSummary(store: JournalStore, id: string): Promise<string | undefined> {
+  if (store.summary !== undefined) return store.summary(id);
+  for await (const { run, summary } of store.list()) if (run === id) return summary;
+  return undefined;
 }

@@ -84,6 +84,16 @@ describe.each(makers)("%s", (_name, make) => {
     ]);
   });
 
+  test("JST-3 the newest summary of one run is read without the list", async () => {
+    const store = await opened();
+    for (const run of ["a", "b"]) await store.append([frame({ run, first: 0, summary: `${run}1` })]);
+    await store.append([frame({ run: "a", first: 1, summary: "a2" })]);
+    expect(await Promise.all(["a", "b", "c"].map((run) => store.summary?.(run)))).toEqual(["a2", "b1", undefined]);
+    await store.remove(["a"]);
+    expect(await store.summary?.("a")).toBeUndefined();
+    expect(await store.summary?.("b")).toBe("b1");
+  });
+
   test("JST-3 a removed run is gone as a whole, and its writer is refused", async () => {
     const store = await opened();
     await store.append([frame({ first: 0 }), frame({ first: 1 }), frame({ run: "bob", first: 0 })]);

@@ -85,6 +85,20 @@ it("VIEW-6 a list is searched, sorted and paged", async () => {
   await expect(reader.list({ cursor: "odd" })).rejects.toThrow("cursor");
 });
 
+it("VIEW-6 the costliest runs of a file come first", async () => {
+  const file = join(await folder(), "runs.db");
+  const journal = sqliteJournal(file);
+  for (const costUsd of [1, 3, 2]) {
+    const usage = { inputTokens: 1, outputTokens: 1, costUsd };
+    await modelAdapter(scriptedModel([{ text: "Yes.", usage }])).evaluate(ask("cost"), { run: journal.run(`${costUsd}`) });
+  }
+  for (const reader of [journalRuns(journal), openRuns(file)]) {
+    const { runs } = await reader.list({ order: "costliest" });
+    expect(runs.map(({ runId }) => runId)).toEqual(["3", "2", "1"]);
+  }
+  await journal.close();
+});
+
 it("VIEW-9 records come as they are written, each once", async () => {
   const journal = memoryJournal();
   const reader = journalRuns(journal, { slices });
@@ -199,6 +213,29 @@ it("VIEW-5 a run whose process is gone without an end is stopped, one of a livin
   release?.();
   await evaluating;
   expect((await reader.summary("alive"))?.status).toBe("executed");
+});
+
+it("VIEW-5 the summary of one run does not read the list of all", async () => {
+  const store = memoryStore();
+  let lists = 0;
+  const list = () => {
+    lists += 1;
+    return store.list();
+  };
+  const journal = createJournal({ ...store, list });
+  await answered(journal, "one", "first", "Four.");
+  await answered(journal, "two", "second", "");
+  const reader = journalRuns(journal);
+  const { runs } = await reader.list();
+  expect(lists).toBe(1);
+  const found = await Promise.all(["one", "two", "none"].map((id) => reader.summary(id)));
+  expect(lists).toBe(1);
+  expect(found).toEqual([...["one", "two"].map((id) => runs.find(({ runId }) => runId === id)), undefined]);
+  // A store of others may have nothing but its list.
+  const { summary: _summary, ...listing } = store;
+  const others = journalRuns(createJournal({ ...listing, list }));
+  expect((await others.summary("two"))?.error?.message).toBe("Broken.");
+  expect(lists).toBe(2);
 });
 
 it("VIEW-5 a cancelled run is stopped", async () => {

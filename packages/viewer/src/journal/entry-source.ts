@@ -1,14 +1,15 @@
 // Where a reader's entries come from: a journal, or the store of one that is read without a journal.
 import { JournalError, ProvisoError } from "@proviso/core";
-import { parseJson } from "@proviso/core/provider";
 import { messageOf } from "@proviso/core/internal";
-import type { Journal, JournalStore } from "@proviso/journal";
+import type { Journal, JournalStore, RunSummary as JournalSummary } from "@proviso/journal";
 import {
   entriesOf,
   keptEntries,
   machineProcesses,
   markOf,
+  newestSummary,
   readFrames,
+  readSummary,
   type SavedSummary,
 } from "@proviso/journal/internal";
 import type { JournalEntry } from "@proviso/runtime/recording";
@@ -37,6 +38,8 @@ export interface ReadEntries {
 /** Runs and their entries. */
 export interface EntrySource {
   list(): AsyncIterable<ListedRun>;
+  /** What the list says of one run; undefined: there is none. */
+  listed(id: string): Promise<ListedRun | undefined>;
   /** Returns the entries from an index on. `mark`: that of the entries before it, which have to be there still. */
   read(id: string, from: number, mark: string | undefined): Promise<ReadEntries>;
   /** Whether the process of a writer is known to be gone. */
@@ -48,15 +51,16 @@ export function journalSource(journal: Journal): EntrySource {
   const kept = keptEntries(journal);
   return {
     async *list() {
-      for await (const { startedAt, updatedAt, ...run } of journal.list()) {
-        const [began, changed] = [startedAt.getTime(), updatedAt.getTime()];
-        yield {
-          ...run,
-          startedAt: began,
-          updatedAt: changed,
-          version: `${changed} ${run.steps} ${run.attempts} ${run.state}`,
-        };
+      for await (const run of journal.list()) yield listedBy(run);
+    },
+    async listed(id) {
+      if (kept === undefined) {
+        const run = await journal.describe(id);
+        return run && listedBy(run);
       }
+      await kept.settled();
+      const saved = savedIn(await newestSummary(kept.store, id));
+      return saved && { ...saved, id, version: versionOf(saved) };
     },
     async read(id, from, mark) {
       if (kept === undefined) return readThrough(journal, id, from, mark);
@@ -67,16 +71,38 @@ export function journalSource(journal: Journal): EntrySource {
   };
 }
 
+/** A run as a journal describes it. */
+function listedBy({ startedAt, updatedAt, ...run }: JournalSummary): ListedRun {
+  const times = { startedAt: startedAt.getTime(), updatedAt: updatedAt.getTime() };
+  return { ...run, ...times, version: versionOf({ ...run, ...times }) };
+}
+
+function versionOf({
+  updatedAt,
+  steps,
+  attempts,
+  state,
+}: Pick<SavedSummary, "updatedAt" | "steps" | "attempts" | "state">): string {
+  return `${updatedAt} ${steps} ${attempts} ${state}`;
+}
+
+function savedIn(summary: string | undefined): SavedSummary | undefined {
+  return summary === undefined ? undefined : readSummary(summary);
+}
+
 /** Reads a store as it is. */
 export function storeSource(store: JournalStore): EntrySource {
   return {
     async *list() {
       for await (const { run, summary } of store.list()) {
-        const read = parseJson(summary);
-        if (!read.ok) continue;
-        const saved = read.value as SavedSummary;
-        yield { ...saved, id: run, version: summary };
+        const saved = savedIn(summary);
+        if (saved !== undefined) yield { ...saved, id: run, version: summary };
       }
+    },
+    async listed(id) {
+      const summary = await newestSummary(store, id);
+      const saved = savedIn(summary);
+      return saved && { ...saved, id, version: summary ?? "" };
     },
     read: (id, from, mark) => readStore(store, id, from, mark),
     isGone: (writer) => machineProcesses.lifeOf(writer) === "gone",

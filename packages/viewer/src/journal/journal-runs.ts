@@ -86,8 +86,8 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
       return page(source, summarised, query);
     },
     async summary(runId) {
-      for await (const listed of source.list()) if (listed.id === runId) return (await summarised(listed)).summary;
-      return undefined;
+      const listed = await source.listed(runId);
+      return listed && (await summarised(listed)).summary;
     },
     async *records(runId, query = {}) {
       yield* (await recordsOf(runId)).select(query);
