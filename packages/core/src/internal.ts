@@ -3,7 +3,17 @@ export type { EvaluationPhase } from "./failure-kinds.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
 export { cleanName, isFileLike, isPlatformFile, labelOf } from "./content/file.ts";
 export { keepBytes, keptBytes } from "./content/kept-bytes.ts";
-export { after, allOf, atOnce, describeValue, isA, isObject, isThenable, messageOf } from "./values.ts";
+export {
+  after,
+  allOf,
+  atOnce,
+  describeValue,
+  isA,
+  isNonNullObject,
+  isObjectOrFunction,
+  isThenable,
+  messageOf,
+} from "./values.ts";
 export { textFinder } from "./find-text.ts";
 export { hostModule } from "./host-module.ts";
 export { nearestName } from "./nearest-name.ts";

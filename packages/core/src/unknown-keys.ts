@@ -3,7 +3,7 @@
 //    objects. Where a transform made something else of the object (an instance, other keys, a list of another length) it
 //    cannot be decided what was dropped: nothing is refused, unless the library's JSON Schema decides it.
 // 3. Where a place of the schema has a union, each part of the value is counted once: the work grows with the value.
-import { isRecord } from "./values.ts";
+import { isNonNullObject, isRecord } from "./values.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { anywhere, knownKeys, type KnownKeys, type Objects, type Place } from "./known-keys.ts";
 
@@ -109,8 +109,8 @@ export function unknownKeysIn({ schema, isExact, most }: Comparison, given: unkn
   };
 
   const all: Tally = { unexplained: 0, refused: 0 };
-  if (isObject(given)) count(keys.root, given, validated, all);
-  if (isObject(given) && all.refused > 0) collect(keys.root, given, validated, undefined);
+  if (isNonNullObject(given)) count(keys.root, given, validated, all);
+  if (isNonNullObject(given) && all.refused > 0) collect(keys.root, given, validated, undefined);
   return { paths, count: all.refused };
 }
 
@@ -138,7 +138,8 @@ function visitItems(
   const after = Array.isArray(made) && made.length === items.length ? (made as readonly unknown[]) : undefined;
   const placeAt = keys.items(objects);
   for (const [index, item] of items.entries()) {
-    if (isObject(item)) visitor.below(index, placeAt(index), item, after === undefined ? notValidated : after[index]);
+    if (isNonNullObject(item))
+      visitor.below(index, placeAt(index), item, after === undefined ? notValidated : after[index]);
   }
   return 0;
 }
@@ -182,7 +183,7 @@ function lookAtKeys(
   for (const key of Object.keys(given)) {
     const knows = keys.knows(objects, key);
     const isKept = after !== undefined && Object.hasOwn(after, key);
-    if (knows === "no" ? !isKept : isObject(given[key])) {
+    if (knows === "no" ? !isKept : isNonNullObject(given[key])) {
       found.push(key);
       isDropped.push(knows === "no");
     }
@@ -231,10 +232,6 @@ function keysOf(path: Path): readonly string[] {
   const keys: string[] = [];
   for (let at: Path | undefined = path; at !== undefined; at = at.above) keys.push(String(at.key));
   return keys.toReversed();
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -72,8 +72,13 @@ export function isA<T>(value: unknown, type: abstract new (...given: never[]) =>
 }
 
 /** Whether a value can have properties of its own: an object or a function. */
-export function isObject(value: unknown): value is object {
-  return (typeof value === "object" && value !== null) || typeof value === "function";
+export function isObjectOrFunction(value: unknown): value is object {
+  return isNonNullObject(value) || typeof value === "function";
+}
+
+/** Whether a value is an object, lists and instances of classes included; a function is none. */
+export function isNonNullObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** Goes on with what is there, or will be: a promise would cost more than most of what is done. */

@@ -116,15 +116,10 @@ export function folderStore(path: string): JournalStore {
     },
     async *list() {
       check();
-      const found = failing("Reading", () => newestFirst(folder));
-      for (const { run, file } of found) {
+      for (const { run, file } of failing("Reading", () => newestFirst(folder))) {
         const last = failing("Reading", () => readRun(file, run)).frames.at(-1);
         if (last !== undefined) yield { run, summary: last.summary };
       }
-    },
-    async summary(run) {
-      check();
-      return failing("Reading", () => readRun(fileOf(runId(run)), run)).frames.at(-1)?.summary;
     },
     ...wholeRunsOf(folder, { check, failing, fileOf, ends }),
     async close() {
@@ -144,13 +139,17 @@ interface InFolder {
 function wholeRunsOf(
   folder: string,
   { check, failing, fileOf, ends }: InFolder,
-): Pick<JournalStore, "remove" | "removeUnchanged" | "appendRun"> {
+): Pick<JournalStore, "summary" | "remove" | "removeUnchanged" | "appendRun"> {
   const remove = (run: string): void => {
     ends.forget(run);
     rmSync(fileOf(run), { force: true });
   };
   const newest = (run: string): string | undefined => readRun(fileOf(run), run).frames.at(-1)?.summary;
   return {
+    async summary(run) {
+      check();
+      return failing("Reading", () => newest(runId(run)));
+    },
     async remove(runs) {
       check();
       const ids = runs.map(runId);

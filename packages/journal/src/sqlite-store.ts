@@ -69,6 +69,23 @@ export function openSqliteStore(
       checkFrames(frames);
       return write((rows) => rows.append(frames));
     },
+    ...readsOf(read),
+    ...removalsOf(write),
+    async appendRun(frames) {
+      const run = checkRun(frames);
+      return write((rows) => rows.appendRun(run, frames));
+    },
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      open?.close();
+    },
+  });
+  return { store, lent };
+}
+
+function readsOf(read: Access["read"]): Pick<JournalStore, "read" | "list" | "summary"> {
+  return {
     async *read(id, from = 0) {
       const key = await read((rows) => rows.keyOf(runId(id)));
       for (let next = from; key !== undefined;) {
@@ -92,18 +109,7 @@ export function openSqliteStore(
         return key === undefined ? undefined : rows.summary(key)?.summary;
       });
     },
-    ...removalsOf(write),
-    async appendRun(frames) {
-      const run = checkRun(frames);
-      return write((rows) => rows.appendRun(run, frames));
-    },
-    async close() {
-      if (isClosed) return;
-      isClosed = true;
-      open?.close();
-    },
-  });
-  return { store, lent };
+  };
 }
 
 function removalsOf(write: Access["write"]): Pick<JournalStore, "remove" | "removeUnchanged"> {

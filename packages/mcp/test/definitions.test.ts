@@ -35,7 +35,10 @@ describe("MCP-2 names", () => {
     // The hash is of the name as the server has it.
     const alike = await named([`${long}/`, `${long}.`, `${long}_`]);
     expect(new Set(alike).size).toBe(3);
-    expect((await named(["y".repeat(64), "y".repeat(65)])).map((name) => name === "y".repeat(64))).toEqual([true, false]);
+    expect((await named(["y".repeat(64), "y".repeat(65)])).map((name) => name === "y".repeat(64))).toEqual([
+      true,
+      false,
+    ]);
   });
 
   test("MCP-2 two that meet are refused, and both are named", async () => {

@@ -15,7 +15,7 @@ import type { ModelCapabilities, ModelDelta } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { agentSpending } from "./agent-spending.ts";
 import { elapsedMs } from "./environment.ts";
-import { failure, isFailure, refusedRequest, type Failure } from "./failures.ts";
+import { failure, isFailure, refusedRequest, turnsFailure, type Failure } from "./failures.ts";
 import { answerFault, refusedProviderTool, announceAnswer, refresh } from "./inner-loop.ts";
 import { onAbort } from "./abort.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
@@ -104,9 +104,7 @@ class DrivenRun implements AgentRun {
 
 /** Lets the agent work as one turn. It is never asked again by itself: that would repeat its tools. */
 export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelResponse | Failure> {
-  if (run.turn >= run.maxTurns) {
-    return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
-  }
+  if (run.turn >= run.maxTurns) return turnsFailure(run.maxTurns);
   const unasked =
     (await refresh(run)) ?? unsupportedChoice(driver, run) ?? refusedProviderTool(driver, run.rendered.providerTools);
   if (unasked !== undefined) return unasked;

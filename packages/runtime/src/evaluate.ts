@@ -9,6 +9,7 @@ import {
   type PromptRendered,
 } from "@proviso/core";
 import { messageOf, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
+import { besideText } from "./beside-text.ts";
 import { rememberHistory } from "./conversation.ts";
 import { elapsedMs } from "./environment.ts";
 import {
@@ -192,7 +193,7 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
   run.context?.remember(messages);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   return Object.freeze({
-    ...(recorded === undefined ? besideText(run, response) : { ...besideText(run, response), ...recorded }),
+    ...(recorded === undefined ? besideResponse(run, response) : { ...besideResponse(run, response), ...recorded }),
     promptName: run.promptName,
     evaluationId: run.evaluationId,
     provider: answered?.provider ?? setup.provider.name,
@@ -208,22 +209,12 @@ function responseOf(run: Run, setup: Setup, { text, output, response }: Answer):
   });
 }
 
-type BesideText = Pick<PromptResponse<unknown>, "reasoning" | "sources" | "files" | "logprobs" | "serviceTier">;
-
-/** Returns what the answer has beside its text: only what there is. */
-function besideText({ reasoning, files: own }: Run, { sources, logprobs, serviceTier }: ModelResponse): BesideText {
-  const files = own?.made ?? [];
-  if ((reasoning ?? sources ?? logprobs ?? serviceTier ?? files[0]) === undefined) return nothing;
-  return {
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(sources === undefined ? {} : { sources }),
-    ...(files.length === 0 ? {} : { files: Object.freeze([...files]) }),
-    ...(logprobs === undefined ? {} : { logprobs }),
-    ...(serviceTier === undefined ? {} : { serviceTier }),
-  };
+/** Returns what the response has beside its text: only what there is. */
+function besideResponse({ reasoning, files }: Run, { sources, logprobs, serviceTier }: ModelResponse) {
+  const made = files?.made ?? [];
+  const shown = made.length === 0 ? undefined : Object.freeze([...made]);
+  return besideText({ reasoning, sources, files: shown, logprobs, serviceTier });
 }
-
-const nothing: BesideText = Object.freeze({});
 
 type Limits = PromptRendered["limits"];
 

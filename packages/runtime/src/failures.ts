@@ -146,6 +146,10 @@ export function abortedFailure(cause: unknown, phase: EvaluationPhase): LimitFai
   return failure({ stop: "aborted", phase, cause, message: "The evaluation was aborted." });
 }
 
+export function turnsFailure(maxTurns: number): Failure {
+  return failure({ stop: "turns", phase: "request", message: `No answer within ${maxTurns} turns.` });
+}
+
 /** What a budget is limited by, and how much of that was wanted. */
 interface BudgetReason extends Pick<BudgetState, "dimension"> {
   readonly tracker: BudgetTracker;

@@ -11,12 +11,13 @@ import type {
 } from "@proviso/core";
 import type { ToolSpec, ModelCapabilities } from "@proviso/core/provider";
 import { sentSchemaOf, wrappedSchema, messageOf } from "@proviso/core/internal";
+import { besideText, nothingBeside } from "./beside-text.ts";
 import { elapsedMs } from "./environment.ts";
-import { failure, isFailure, providerFailure, type Failure } from "./failures.ts";
+import { failure, isFailure, providerFailure, turnsFailure, type Failure } from "./failures.ts";
 import { withGenerated, renderedWithFiles } from "./content/files-of.ts";
 import type { Run } from "./run.ts";
 import { joined } from "./request/paused.ts";
-import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
+import { askUntilAnswered, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { correctionOf, inputTokensOf } from "./tokens.ts";
@@ -44,7 +45,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const request = run.files === undefined ? made : await run.files.prepare(made, provider);
     if (isFailure(request)) return request;
     const askedAt = run.world.clock.now();
-    const answered = await throttled(run, provider, request, paused?.message.text);
+    const answered = await askUntilAnswered(run, provider, request, paused?.message.text);
     if (isFailure(answered)) return answered;
     const { response, usage, stop: passed, cut } = answered;
     const queuedMs = answered.queuedMs + (response.queuedMs ?? 0);
@@ -72,7 +73,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     if (stop !== undefined) return stop;
     if (run.toolChoice !== "none") run.toolChoice &&= "auto";
   }
-  return failure({ stop: "turns", phase: "request", message: `No answer within ${run.maxTurns} turns.` });
+  return turnsFailure(run.maxTurns);
 }
 
 /** The tools as a provider takes them: name, description and schema of the arguments. */
@@ -164,8 +165,8 @@ export function announceAnswer(run: Run, response: ModelResponse, message: Assis
     const { text } = message;
     const toolCalls = shownCalls(message.toolCalls);
     // One spread, and in front: V8 makes an object with one behind other fields many times slower.
-    const beside = besideText(response, measured);
-    if (beside === nothing) {
+    const beside = besideCosts(response, measured);
+    if (beside === nothingBeside) {
       // Fields that come later would stand in a second object.
       return {
         type: "provider.responded",
@@ -186,8 +187,6 @@ export function announceAnswer(run: Run, response: ModelResponse, message: Assis
   });
 }
 
-const nothing: Beside = Object.freeze({});
-
 /** The calls as an event has them. Those of a message that is frozen and that have nothing else are shared with it. */
 function shownCalls(calls: AssistantMessage["toolCalls"]): ProviderResponded["toolCalls"] {
   if (Object.isFrozen(calls) && calls.every(isBareCall)) return calls;
@@ -204,18 +203,13 @@ function isBareCall(call: ToolCall): boolean {
 const callFields = ["id", "name", "arguments"] as const;
 
 /** Returns what an answer has beside its text and its costs: only what there is. */
-function besideText(response: ModelResponse, { queuedMs = 0, files }: Measured): Beside {
+function besideCosts(response: ModelResponse, { queuedMs = 0, files }: Measured): Beside {
   const { message, serviceTier, logprobs, sources, route } = response;
-  const { reasoning } = message;
-  const isPlain = (reasoning ?? sources ?? serviceTier ?? logprobs ?? route ?? files) === undefined && queuedMs === 0;
-  if (isPlain) return nothing;
+  const beside = besideText({ serviceTier, reasoning: message.reasoning, sources, files, logprobs });
+  if (queuedMs === 0 && route === undefined) return beside;
   return {
     ...(queuedMs === 0 ? {} : { queuedMs }),
-    ...(serviceTier === undefined ? {} : { serviceTier }),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(sources === undefined ? {} : { sources }),
-    ...(files === undefined ? {} : { files }),
-    ...(logprobs === undefined ? {} : { logprobs }),
+    ...beside,
     ...(route === undefined ? {} : { route }),
   };
 }

@@ -5,7 +5,7 @@ import { DefinitionError } from "@proviso/core";
 import { formsOf, replacement } from "./secrets/forms.ts";
 import { piecesOf, type Pieces } from "./secrets/pieces.ts";
 import { searchFor } from "./secrets/search.ts";
-import { isObject } from "@proviso/core/internal";
+import { isObjectOrFunction } from "@proviso/core/internal";
 import { classNameOf, entriesOf, kindOf, partsOf, propertiesOf, readError, tagOf, textOf } from "./secrets/shown.ts";
 
 /** Shorter keys are placeholders ("none", "ollama"): hiding them would garble every other word. */
@@ -109,12 +109,12 @@ type Shows = (value: unknown) => boolean;
 
 /** However deep, in circles too. */
 function holds(value: unknown, shows: Shows): boolean {
-  if (!isObject(value)) return shows(value);
+  if (!isObjectOrFunction(value)) return shows(value);
   const seen = new Set<object>();
   const rest: unknown[] = [value];
   while (rest.length > 0) {
     const next = rest.pop();
-    if (!isObject(next)) {
+    if (!isObjectOrFunction(next)) {
       if (shows(next)) return true;
     } else if (!seen.has(next)) {
       seen.add(next);
@@ -133,7 +133,7 @@ interface Rebuilding {
 
 function rebuild(value: unknown, work: Rebuilding, depth: number): unknown {
   if (typeof value === "string") return work.clean(value);
-  if (!isObject(value)) return work.shows(value) ? replacement : value;
+  if (!isObjectOrFunction(value)) return work.shows(value) ? replacement : value;
   if (work.made.has(value)) return work.made.get(value);
   const kind = kindOf(value);
   const isData = kind === "list" || kind === "plain";

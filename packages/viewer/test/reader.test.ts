@@ -90,7 +90,9 @@ it("VIEW-6 the costliest runs of a file come first", async () => {
   const journal = sqliteJournal(file);
   for (const costUsd of [1, 3, 2]) {
     const usage = { inputTokens: 1, outputTokens: 1, costUsd };
-    await modelAdapter(scriptedModel([{ text: "Yes.", usage }])).evaluate(ask("cost"), { run: journal.run(`${costUsd}`) });
+    await modelAdapter(scriptedModel([{ text: "Yes.", usage }])).evaluate(ask("cost"), {
+      run: journal.run(`${costUsd}`),
+    });
   }
   for (const reader of [journalRuns(journal), openRuns(file)]) {
     const { runs } = await reader.list({ order: "costliest" });

@@ -9,8 +9,8 @@ const charactersAround = 24;
 export const usualRate = 1 / 3;
 /** No text has fewer tokens than that for a character: a service that reports fewer counts something else. */
 const leastRate = 1 / 16;
-/** How many times too low an estimate may be. */
-const margin = 1.1;
+/** How many times too low an estimate of tokens by characters may be. */
+export const margin = 1.1;
 
 /** UTF-16 units of a message, with what is around it. */
 export function sizeOf(message: Message, bound?: FileBound): number {

@@ -5,7 +5,7 @@ import { failureBehind, isFailure, type Failure } from "../failures.ts";
 import { internalsOf, type AdapterInternals } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
 import type { Policy } from "./policy.ts";
-import { usualRate } from "./size.ts";
+import { margin, usualRate } from "./size.ts";
 import { bothEnds, wholeCharacters } from "./stand-in.ts";
 import { keptText } from "./texts.ts";
 import { knownWindow } from "./window.ts";
@@ -20,8 +20,6 @@ const promptTokens = 1_000;
 const modestWindow = 32_000;
 /** A piece has at least so many UTF-16 units, whatever the window. */
 const shortestPiece = 2_000;
-/** How many times too low an estimate of tokens by characters may be. */
-const margin = 1.1;
 
 /** What to summarise. */
 export interface ToSummarise {

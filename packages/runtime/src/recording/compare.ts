@@ -1,4 +1,5 @@
 // Where a value differs from the recorded one.
+import { isNonNullObject } from "@proviso/core/internal";
 import type { Difference } from "./entries.ts";
 
 /** Characters of a value that a message shows. */
@@ -11,7 +12,7 @@ export function differenceIn(
   path = "",
 ): Pick<Difference, "path" | "recorded" | "now"> | undefined {
   if (Object.is(recorded, now)) return undefined;
-  if (!isObject(recorded) || !isObject(now) || Array.isArray(recorded) !== Array.isArray(now)) {
+  if (!hasFields(recorded) || !hasFields(now) || Array.isArray(recorded) !== Array.isArray(now)) {
     return { path, recorded, now };
   }
   if (Array.isArray(recorded) && Array.isArray(now)) {
@@ -32,7 +33,7 @@ export function differenceIn(
 /** Whether two values of plain JSON are the same. Anything that JSON would change is not. */
 export function isSameJson(recorded: unknown, now: unknown): boolean {
   if (recorded === now) return true;
-  if (!isObject(recorded) || !isObject(now)) return false;
+  if (!hasFields(recorded) || !hasFields(now)) return false;
   const isList = Array.isArray(now);
   // What a class makes may say itself what JSON has of it.
   if (Object.getPrototypeOf(now) !== (isList ? Array.prototype : Object.prototype)) return false;
@@ -47,8 +48,8 @@ export function isSameJson(recorded: unknown, now: unknown): boolean {
   return fields === 0;
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
+function hasFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isNonNullObject(value);
 }
 
 /** A value as a message shows it. */

@@ -69,20 +69,20 @@ export function attemptRequest(
   if (stop !== undefined) return stop;
   const granted = run.limits.reserve(work.wanted);
   return granted instanceof Promise
-    ? waitFor(run, granted).then((got) => sendObserved(run, attempt, work, deltas, stillWanted(run, got)))
+    ? waitFor(run, granted).then((got) => sendObserved(run, attempt, work, deltas, got))
     : sendObserved(run, attempt, work, deltas, granted);
 }
 
-/** Waits until other requests have settled, but not past a limit: what is granted later is given back. */
+/** Waits until other requests have settled, but not past a limit: what is granted once one is met is given back. */
 async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<Granted | Failure> {
+  const giveBack = (granted: Granted | Failure): void => {
+    if (!isFailure(granted)) granted.settle(noUsage);
+  };
   const got = await waitForRoom(run, granting);
-  if (isFailure(got)) {
-    const giveBack = (late: Granted | Failure): void => {
-      if (!isFailure(late)) late.settle(noUsage);
-    };
-    granting.then(giveBack, () => {});
-  }
-  return got;
+  const stop = isFailure(got) ? got : run.limits.stopped("request");
+  if (stop === undefined) return got;
+  granting.then(giveBack, () => {});
+  return stop;
 }
 
 /** What others' settling leads to, or the limit that is met before. */
@@ -94,14 +94,6 @@ export async function waitForRoom<T>(run: Run, granting: Promise<T>): Promise<T 
     if (why === undefined) throw error;
     return why;
   });
-}
-
-/** While it waited a limit may have been met. */
-function stillWanted(run: Run, granted: Granted | Failure): Granted | Failure {
-  const stop = isFailure(granted) ? undefined : run.limits.stopped("request");
-  if (isFailure(granted) || stop === undefined) return granted;
-  granted.settle(noUsage);
-  return stop;
 }
 
 /** Sends what room was granted for, inside of what observers put around a request. */
@@ -171,7 +163,7 @@ function send(
   const answering = priced(run, isAlone ? answer() : runInRequest(granted, answer));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
   const conclude = (answer: ModelResponse | ModelFailure | Failure): Outcome => {
-    const outcome = settled(run, work, deltas, granted, answer);
+    const outcome = chargeRequest(run, work, deltas, granted, answer);
     logEnd(run, attempt, askedAt, outcome);
     return outcome;
   };
@@ -218,7 +210,7 @@ class AnswerEstimate {
 }
 
 /** Charges for the request as soon as it is over. */
-function settled(
+function chargeRequest(
   run: Run,
   work: Work,
   deltas: TurnDeltas | undefined,

@@ -29,7 +29,7 @@ export type Unsent = Extract<ModelFailure, { failure: "throttle" }> & { readonly
 
 /** What a pace of ours can do beside `enter`: a request that need not wait makes no promise for its turn. */
 interface ReadyPace {
-  /** The pace's own `enter`: one that was put in its place is asked instead. */
+  /** The pace's own `enter`. A pace that has another one by now is asked by that. */
   readonly enter: Pace["enter"];
   /** Begins the request where it need not wait; undefined: it has to `enter`. */
   enterAtOnce(request: PaceRequest): PaceTurn | undefined;
@@ -56,10 +56,7 @@ export async function pacedRequest(
   },
   send: () => Promise<Outcome> | Failure,
 ): Promise<Outcome | Unsent> {
-  const ready = readyPaces.of(pace);
-  const isOwn = ready !== undefined && ready.enter === pace.enter;
-  const atOnce = isOwn ? (run.limits.checkRequest() ?? ready.enterAtOnce(askedOf(work))) : undefined;
-  const turn = atOnce ?? (await turnOf(run, pace, work));
+  const turn = turnAtOnce(run, pace, work) ?? (await turnOf(run, pace, work));
   if (!("end" in turn)) return turn;
   queued(turn.queuedMs);
   let outcome: Outcome | undefined;
@@ -69,6 +66,13 @@ export async function pacedRequest(
   } finally {
     turn.end(outcome === undefined ? undefined : paceOutcome(outcome));
   }
+}
+
+/** The turn of a request that need not wait, from a pace of ours whose `enter` is still its own; undefined: it enters. */
+function turnAtOnce(run: Run, pace: Pace, work: Work): PaceTurn | Failure | undefined {
+  const ready = readyPaces.of(pace);
+  if (ready === undefined || ready.enter !== pace.enter) return undefined;
+  return run.limits.checkRequest() ?? ready.enterAtOnce(askedOf(work));
 }
 
 async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unsent | Failure> {

@@ -23,7 +23,7 @@ export interface AnsweredOrCut extends Answered {
  * Asks until the provider answers, refuses for good, or the policy or a limit ends it. Only the request is repeated,
  * never a tool. `before` is the text that came before the provider paused.
  */
-export async function throttled(
+export async function askUntilAnswered(
   run: Run,
   provider: ModelProvider,
   given: ModelRequest,

@@ -4,6 +4,7 @@
 //    is locked and snapshotted before it is handed out.
 // 4. What a factory is given is guarded like what a handler is given.
 import { DefinitionError, isSnapshotable, systemClock, type Binding, type Clock, type Resources } from "@proviso/core";
+import { isNonNullObject } from "@proviso/core/internal";
 import type { Participant } from "../transactions/snapshots.ts";
 import type { Removed } from "../transactions/transaction.ts";
 import { hiddenField } from "../hidden-field.ts";
@@ -195,10 +196,6 @@ async function makeFirst(context: ResourceContext, first: readonly Binding[]): P
     throw error;
   }
   return context;
-}
-
-function isNonNullObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 function madeAtOnce({ scope, eager, close }: Binding): boolean {

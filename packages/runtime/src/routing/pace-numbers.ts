@@ -5,7 +5,7 @@ export const shareNumbers = {
   first: 0.995,
   least: 0.05,
   cutFactor: 0.85,
-  /** For each second. */
+  /** The share grows by this factor in each second. */
   growFactor: 1.02,
   /** Milliseconds between two cuts at least: the refusals of one burst are one sign. */
   cutEveryMs: 1_000,

@@ -7,7 +7,8 @@ import {
   type SchemaResult,
   messageOf,
   pathText,
-  isObject,
+  isNonNullObject,
+  isObjectOrFunction,
 } from "@proviso/core/internal";
 
 export type Arguments = { readonly ok: true; readonly input: unknown } | { readonly ok: false; readonly error: string };
@@ -66,10 +67,6 @@ function frozenCopy(input: object): object {
   return ArrayBuffer.isView(copy) ? copy : frozenInDepth(copy);
 }
 
-function isNonNullObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
-}
-
 /** Missing, null and "" mean `{}`. */
 function decode(text: unknown): Arguments {
   if (text === undefined || text === null || (typeof text === "string" && text.trim() === ""))
@@ -90,7 +87,7 @@ function decode(text: unknown): Arguments {
  */
 export function isSameInput(one: unknown, other: unknown, depth = 0): boolean {
   if (Object.is(one, other)) return true;
-  if (!isObject(one) || !isObject(other) || depth > deepest) return false;
+  if (!isObjectOrFunction(one) || !isObjectOrFunction(other) || depth > deepest) return false;
   const kind = kindOf(one);
   if (kind !== kindOf(other)) return false;
   const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
@@ -121,7 +118,7 @@ const deepest = 256;
 
 /** Whether nothing of it can be changed once it is frozen. */
 function isPlainData(value: unknown, depth = 0): boolean {
-  if (!isObject(value)) return true;
+  if (!isObjectOrFunction(value)) return true;
   if (depth > deepest) return false;
   const kind = kindOf(value);
   if (kind !== "list" && kind !== "object") return false;
@@ -133,7 +130,7 @@ function isPlainData(value: unknown, depth = 0): boolean {
 
 /** Copies Dates, bytes, Maps and Sets at every depth; instances of classes stay as they were. Nothing is frozen yet. */
 function copyOf(value: unknown, known: Map<object, unknown> = new Map()): unknown {
-  if (!isObject(value)) return value;
+  if (!isObjectOrFunction(value)) return value;
   if (known.has(value)) return known.get(value);
   const inner = (item: unknown): unknown => copyOf(item, known);
   const kept = <T extends object>(copy: T): T => {
@@ -186,7 +183,7 @@ interface FoundInstance {
 }
 
 function findInstance(value: unknown, path: readonly PropertyKey[], seen: Set<object>): FoundInstance | undefined {
-  if (!isObject(value) || seen.has(value)) return undefined;
+  if (!isObjectOrFunction(value) || seen.has(value)) return undefined;
   seen.add(value);
   const kind = kindOf(value);
   if (kind === "instance") return { path, instance: value };
