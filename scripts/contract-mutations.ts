@@ -205,7 +205,7 @@ export const contractMutations: readonly Mutation[] = [
   {
     rule: "TX-9",
     breaks: "a body's rollback waits for the calls inside",
-    file: "runtime/src/transactions/public.ts",
+    file: "runtime/src/transaction-scope.ts",
     find: "      await bodyEnded(own);\n      await rollback(own);",
     replace: '      own.stage = "closing";\n      await rollback(own);',
     test: "packages/runtime/test/transactions/public.test.ts",

@@ -297,7 +297,7 @@ export const mutations: readonly Mutation[] = [
   {
     rule: "TX-9",
     breaks: "a transaction that succeeds waits for the calls that its body left running",
-    file: "runtime/src/transactions/public.ts",
+    file: "runtime/src/transaction-scope.ts",
     find: "      await bodyEnded(own);\n      own.undone = false;",
     replace: "      own.undone = false;",
     test: "packages/runtime/test/transactions/public.test.ts",

@@ -240,7 +240,7 @@ export const answerMutations: readonly Mutation[] = [
   },
   {
     name: "a session stays as it was when a snapshot is restored",
-    file: runtime("transactions/public.ts"),
+    file: runtime("transaction-scope.ts"),
     find: "    core.restore(known.mark, own.parent && originOf(own.parent));\n",
     replace: "    void originOf;\n",
   },

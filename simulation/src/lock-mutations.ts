@@ -164,7 +164,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "a transaction takes no lock",
-    file: runtime("transactions/public.ts"),
+    file: runtime("transaction-scope.ts"),
     find: '    sessionMode: "write",\n    resources: context.participants().map((participant) => ({ ...participant, mode: "write" as const })),',
     replace:
       '    sessionMode: "read",\n    resources: context.participants().map((participant) => ({ ...participant, mode: "read" as const })),',
@@ -225,7 +225,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "a snapshot is restored without its resources",
-    file: runtime("transactions/public.ts"),
+    file: runtime("transaction-scope.ts"),
     find: "await restoreSavepoints(own, known.savepoints,",
     replace: "await restoreSavepoints(own, [],",
   },

@@ -35,5 +35,5 @@ export { openResources } from "./resources/context.ts";
 export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
 export { applyStatePatch, statePatch } from "./session/state-patch.ts";
 export { createSession, restoreSession } from "./session/session.ts";
-export { createSnapshot, restoreSnapshot, transaction } from "./transactions/public.ts";
-export type { Snapshot, TransactionScope, TransactionViews } from "./transactions/public.ts";
+export { createSnapshot, restoreSnapshot, transaction } from "./transaction-scope.ts";
+export type { Snapshot, TransactionScope, TransactionViews } from "./transaction-scope.ts";

@@ -68,7 +68,7 @@ export interface HttpStep {
 
 /** What one request is answered with. */
 export type SimulatorStep = AnswerStep | HttpStep | ((request: SimulatedRequest) => AnswerStep | HttpStep);
-/** The first rule that answers wins. */
+/** Returns what a request is answered with; undefined: the next rule is asked. The first rule that returns a step wins. */
 export type SimulatorRule = (request: SimulatedRequest) => SimulatorStep | undefined;
 
 /** A tool call of an assistant message. */

@@ -11,7 +11,6 @@ import { messageOf } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { isFailure, providerFailure, type Failure } from "../failures.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
-import { failed } from "../tools/result.ts";
 import type { RunFiles } from "./contract.ts";
 
 /** The files of an evaluation; their code is loaded where there are any. */
@@ -25,19 +24,10 @@ async function filesOf(run: Run): Promise<RunFiles> {
   return run.files;
 }
 
-/** A tool's result with its files stored; a failure where they cannot be. */
-export async function resultWithFiles(
-  run: Run,
-  resulting: ToolResult | Promise<ToolResult>,
-  given: readonly FileLike[],
-): Promise<ToolResult> {
-  const result = await resulting;
+/** A tool's result with its files stored. @throws where they cannot be. */
+export async function resultWithFiles(run: Run, result: ToolResult, given: readonly FileLike[]): Promise<ToolResult> {
   if (!result.success) return result;
-  try {
-    return { ...result, files: Object.freeze(await (await filesOf(run)).stored(given)) };
-  } catch (error) {
-    return failed(messageOf(error));
-  }
+  return { ...result, files: Object.freeze(await (await filesOf(run)).stored(given)) };
 }
 
 /** Reads and stores the files of a run that begins. @throws {BlobError} for bytes that cannot be had or believed. */

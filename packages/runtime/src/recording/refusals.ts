@@ -73,7 +73,10 @@ function keyOf(call: string, { name, params }: ToolInvoked): string {
   return canonicalJson([call, name, params]);
 }
 
-/** Refuses, in an evaluation that runs calls again, what listeners had refused. `refusalOf`: why, of its own calls. */
+/**
+ * Makes an evaluation that runs recorded calls again refuse the results that listeners refused when they were recorded.
+ * `refusalOf` returns why a listener refused the result of one of its own calls; undefined: none did.
+ */
 export function refuseAgain(
   { core, evaluationId }: Run,
   entries: readonly JournalEntry[],

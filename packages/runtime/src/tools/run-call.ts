@@ -232,7 +232,10 @@ function runHandler(
     const result = resultOf(value, tool.output);
     const made = returnedResult(value);
     const files = made?.success === true ? made.files : undefined;
-    return after(files === undefined ? result : resultWithFiles(run, result, files), ended);
+    if (files === undefined) return after(result, ended);
+    const unstored = (error: unknown): ToolResult => failed(messageOf(error));
+    const stored = after(result, (whole) => resultWithFiles(run, whole, files).catch(unstored));
+    return after(stored, ended);
   };
   const execute = (): Invocation | Promise<Invocation> => {
     calling.beginHandler();

@@ -1,7 +1,7 @@
-// A session as the body of a transaction uses it, and which transaction a change of a session belongs to.
-import { RevokedError, type AppEvent, type DispatchResult, type Session } from "@proviso/core";
+// Which transaction something belongs to: a change of a session, or what begins in the code of a body or a call.
+import type { Session } from "@proviso/core";
 import type { Origin } from "../session/concurrent-changes.ts";
-import { coreOf, withCore, type SessionCore } from "../session/session-core.ts";
+import type { SessionCore } from "../session/session-core.ts";
 import { currentTransaction } from "./async-context.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -20,16 +20,9 @@ export function originIn(core: SessionCore): Origin | undefined {
 
 const transactions = new WeakMap<Session, Transaction>();
 
-/** Makes a view of the session for the body of a transaction: what is dispatched through it is undone with the transaction. */
-export function sessionWithin(session: Session, transaction: Transaction): Session {
-  const core = coreOf(session);
-  const dispatch = (event: AppEvent): DispatchResult => {
-    if (transaction.ended) throw new RevokedError(`${transaction.name} is over: its session cannot be used any more.`);
-    return core.dispatch(event, originOf(transaction));
-  };
-  const view: Session = { ...session, dispatch };
+/** Records that the body of a transaction is given this view of its session. */
+export function rememberBody(view: Session, transaction: Transaction): void {
   transactions.set(view, transaction);
-  return withCore(view, core);
 }
 
 /** Returns the transaction whose body received this session. */
@@ -43,12 +36,13 @@ export function originOf({ id, parent }: TransactionOrigin): Origin {
     ? { evaluationId: id }
     : { evaluationId: id, parent: { evaluationId: parent.id, callId: "" } };
 }
+
 interface TransactionOrigin {
   readonly id: string;
   readonly parent: { readonly id: string } | undefined;
 }
 
-/** The transaction in whose code something begins. */
+/** The transaction in whose code an evaluation or another transaction begins; outside of all transactions it has neither. */
 export interface Enclosing {
   /** The transaction of the body of `transaction()`: what begins there is part of it. */
   readonly parent: Transaction | undefined;

@@ -2,23 +2,24 @@ import {
   DefinitionError,
   RevokedError,
   UnusableError,
+  type AppEvent,
   type CallGuard,
+  type DispatchResult,
   type Resources,
   type Session,
 } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
-import { errorOf, isFailure } from "../failures.ts";
-import type { Calling, ResourceContext } from "../resources/asking.ts";
-import { contextOf, rememberContext } from "../resources/context.ts";
-import type { StorePosition } from "../resources/store.ts";
-import type { SessionMark } from "../session/concurrent-changes.ts";
-import { coreOf, type SessionCore } from "../session/session-core.ts";
-import { runAsPartOf } from "./async-context.ts";
-
-import { endTransaction, othersInside, restoreSavepoints, rollback } from "./ending.ts";
-import { enclosing, originOf, sessionWithin, type Enclosing } from "./session-view.ts";
-import { takeSavepoints, type Savepoint } from "./snapshots.ts";
-import { beginTransaction, type Transaction, type TransactionHost } from "./transaction.ts";
+import { errorOf, isFailure } from "./failures.ts";
+import type { Calling, ResourceContext } from "./resources/asking.ts";
+import { contextOf, rememberContext } from "./resources/context.ts";
+import type { StorePosition } from "./resources/store.ts";
+import type { SessionMark } from "./session/concurrent-changes.ts";
+import { coreOf, withCore, type SessionCore } from "./session/session-core.ts";
+import { runAsPartOf } from "./transactions/async-context.ts";
+import { endTransaction, othersInside, restoreSavepoints, rollback } from "./transactions/ending.ts";
+import { enclosing, originOf, rememberBody, type Enclosing } from "./transactions/session-view.ts";
+import { takeSavepoints, type Savepoint } from "./transactions/snapshots.ts";
+import { beginTransaction, type Transaction, type TransactionHost } from "./transactions/transaction.ts";
 
 /** Session and resources as one; errors name the tag. */
 export interface Snapshot {
@@ -245,4 +246,16 @@ function bodyGuard(own: Transaction): CallGuard {
 
 function nameOf(tag: string | undefined): string {
   return tag === undefined ? "without a tag" : `"${tag}"`;
+}
+
+/** Makes a view of the session for the body of a transaction: what is dispatched through it is undone with the transaction. */
+function sessionWithin(session: Session, transaction: Transaction): Session {
+  const core = coreOf(session);
+  const dispatch = (event: AppEvent): DispatchResult => {
+    if (transaction.ended) throw new RevokedError(`${transaction.name} is over: its session cannot be used any more.`);
+    return core.dispatch(event, originOf(transaction));
+  };
+  const view: Session = { ...session, dispatch };
+  rememberBody(view, transaction);
+  return withCore(view, core);
 }
