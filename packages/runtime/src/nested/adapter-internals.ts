@@ -1,5 +1,5 @@
 import type { Clock, EvaluateOptions, FileSupport, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
-import { isRecord } from "@proviso/core/internal";
+import { isObject } from "@proviso/core/internal";
 import { hiddenField } from "../hidden-field.ts";
 import type { Nesting } from "../run.ts";
 import type { Prices } from "../prices.ts";
@@ -56,5 +56,5 @@ export function rememberInternals(adapter: ProviderAdapter, known: AdapterIntern
 /** undefined for an adapter that neither modelAdapter nor agentAdapter made. */
 export function internalsOf(adapter: ProviderAdapter): AdapterInternals | undefined {
   // It may be anything that a program without types gives.
-  return isRecord(adapter) ? internals.of(adapter) : undefined;
+  return isObject(adapter) ? internals.of(adapter) : undefined;
 }
