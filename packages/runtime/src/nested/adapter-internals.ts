@@ -55,6 +55,6 @@ export function rememberInternals(adapter: ProviderAdapter, known: AdapterIntern
 
 /** undefined for an adapter that neither modelAdapter nor agentAdapter made. */
 export function internalsOf(adapter: ProviderAdapter): AdapterInternals | undefined {
-  // It may be anything that a program without types gives.
+  // A program without types may give anything.
   return isObject(adapter) ? internals.of(adapter) : undefined;
 }
