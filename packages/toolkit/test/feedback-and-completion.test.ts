@@ -4,7 +4,7 @@ import {
   Filesystem,
   provide,
   provideFactory,
-  type BudgetLimits,
+  type Budget,
   type FeedbackProvider,
 } from "@proviso/core";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
@@ -22,7 +22,7 @@ import {
 import { expect, test } from "vitest";
 import { call } from "./support.ts";
 
-const wholeBudget: BudgetLimits = { maxTotalTokens: 1_000, maxCostUsd: 2 };
+const wholeBudget: Budget = { maxTotalTokens: 1_000, maxCostUsd: 2 };
 
 async function said(feedback: FeedbackProvider, limited: boolean, budget = wholeBudget): Promise<string> {
   const environment = fakeEnvironment();

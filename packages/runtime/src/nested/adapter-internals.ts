@@ -1,5 +1,5 @@
 import type { Clock, EvaluateOptions, FileSupport, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
-import { isObject } from "@proviso/core/internal";
+import { isObjectOrFunction } from "@proviso/core/internal";
 import { hiddenField } from "../hidden-field.ts";
 import type { Nesting } from "../run.ts";
 import type { Prices } from "../prices.ts";
@@ -56,5 +56,5 @@ export function rememberInternals(adapter: ProviderAdapter, known: AdapterIntern
 /** undefined for an adapter that neither modelAdapter nor agentAdapter made. */
 export function internalsOf(adapter: ProviderAdapter): AdapterInternals | undefined {
   // A program without types may give anything.
-  return isObject(adapter) ? internals.of(adapter) : undefined;
+  return isObjectOrFunction(adapter) ? internals.of(adapter) : undefined;
 }

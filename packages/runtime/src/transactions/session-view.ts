@@ -1,4 +1,4 @@
-// Which transaction something belongs to: a change of a session, or what begins in the code of a body or a call.
+// The transaction that a change of a session belongs to, or what begins in the code of a body or a call.
 import type { Session } from "@proviso/core";
 import type { Origin } from "../session/concurrent-changes.ts";
 import type { SessionCore } from "../session/session-core.ts";

@@ -4,7 +4,7 @@
 import { boundNumbers, costNumbers, longestStopMs, meterNumbers, shareNumbers } from "@proviso/runtime/internal";
 
 /** How long the place of a request is kept whose process is gone, in milliseconds. */
-export const leaseMs = 600_000;
+const leaseMs = 600_000;
 /** How long Redis keeps the state of a pace that is not used any more, in milliseconds. */
 const keptMs = 3_600_000;
 
