@@ -1,4 +1,5 @@
 import {
+  deadlineIn,
   defineEvent,
   definePrompt,
   defineSlice,
@@ -471,6 +472,23 @@ describe("running an eval", () => {
           () => ({ label: "spam" as const }),
         );
       const report = await runEval(defineEval({ ...spam(2), adapter, prompt: undefined, task: waits, timeoutMs: 30 }));
+      expect(report.attempts.map(({ output }) => output)).toEqual([{ label: "spam" }, { label: "spam" }]);
+    });
+
+    it("EVL-65 it has its own outcome also where the evaluation ends behind it, many promises away", async () => {
+      const away = async (steps: number): Promise<void> => {
+        for (let step = 0; step < steps; step++) await Promise.resolve();
+      };
+      const task = async ({ text }: Mail, { evaluate }: TaskContext) => {
+        const { label } = await evaluate(triage.bind({ text }), { deadline: deadlineIn(60) }).then(
+          ({ output }) => output,
+          () => ({ label: "spam" as const }),
+        );
+        await away(1_000);
+        return { label };
+      };
+      const adapter = answering(never);
+      const report = await runEval(defineEval({ ...spam(2), adapter, prompt: undefined, task, timeoutMs: 30 }));
       expect(report.attempts.map(({ output }) => output)).toEqual([{ label: "spam" }, { label: "spam" }]);
     });
 
