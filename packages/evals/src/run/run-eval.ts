@@ -47,7 +47,7 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   return withWorkers(options.workers, () => run.report());
 }
 
-/** One of those that make attempts side by side, each one after the other. */
+/** What belongs to one of the loops that run side by side; each makes one attempt after the other. */
 interface Side {
   /** Settles when the store has what this one made last, and never rejects. undefined: it has it. */
   keeping: Promise<void> | undefined;
