@@ -20,7 +20,7 @@ export interface RunReader {
   records(runId: string, query?: RecordQuery): AsyncIterable<RunRecord>;
   /**
    * Returns what no other run that has or had this id began with; undefined: there is no such run. Forks share the ids and the
-   * times of their first records, so those do not tell them apart. Left out: no run is removed while it is looked at.
+   * times of their first records, so those do not say which is which. Left out: no run is removed while it is looked at.
    */
   begunBy?(runId: string): Promise<string | undefined>;
   /**
