@@ -51,9 +51,7 @@ function textFault(name: string, text: unknown): string | undefined {
 }
 
 /** Whether a frame goes on with another run of its id than the one that is there, whose first frame has this writer. */
-export function isOfOtherRun(
-  { first, begunBy }: Pick<Frame, "first" | "begunBy">,
-  begun: string | undefined): boolean {
+export function isOfOtherRun({ first, begunBy }: Pick<Frame, "first" | "begunBy">, begun: string | undefined): boolean {
   return first > 0 && begunBy !== undefined && begunBy !== begun;
 }
 

@@ -58,7 +58,8 @@ class RunEnds {
     const { run, first, count, writer } = frame;
     const file = this.#fileOf(run);
     const { bytes, length, begun } = this.#endOf(run, file);
-    if (first !== length || isOfOtherRun(frame, begun?.writer)) return stands(readRun(file, run).frames, frame) ? "kept" : "fenced";
+    if (first !== length || isOfOtherRun(frame, begun?.writer))
+      return stands(readRun(file, run).frames, frame) ? "kept" : "fenced";
     this.#ends.delete(run);
     const written = writeLine(file, bytes, lineOf(frame));
     this.#ends.set(run, { bytes: bytes + written, length: first + count, begun: begun ?? { first, count, writer } });

@@ -29,7 +29,12 @@ export class FrameToWrite implements Frame {
   #entries: readonly KeptEntry[];
   #body: string | undefined;
 
-  constructor({ run, attempt, writer, begunBy }: Writer, first: number, entries: readonly KeptEntry[], saved: SavedSummary) {
+  constructor(
+    { run, attempt, writer, begunBy }: Writer,
+    first: number,
+    entries: readonly KeptEntry[],
+    saved: SavedSummary,
+  ) {
     this.run = run;
     this.first = first;
     this.count = entries.length;

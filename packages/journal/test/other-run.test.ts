@@ -13,9 +13,30 @@ import { folder, framesOf, listed } from "./support.ts";
 
 /** Two journals of the same place, as two processes have them. */
 const places: readonly (readonly [string, () => Promise<() => Journal>])[] = [
-  ["memory", async () => ((store) => () => createJournal(store))(memoryStore())],
-  ["a folder", async () => ((path) => () => folderJournal(path))(await folder())],
-  ["SQLite", async () => ((path) => () => sqliteJournal(path))(join(await folder(), "runs.sqlite"))],
+  [
+    "memory",
+    async () =>
+      (
+        (store) => () =>
+          createJournal(store)
+      )(memoryStore()),
+  ],
+  [
+    "a folder",
+    async () =>
+      (
+        (path) => () =>
+          folderJournal(path)
+      )(await folder()),
+  ],
+  [
+    "SQLite",
+    async () =>
+      (
+        (path) => () =>
+          sqliteJournal(path)
+      )(join(await folder(), "runs.sqlite")),
+  ],
   ["Postgres", async () => () => createJournal(postgresStore(pglite, { prefix: "other_run" }))],
 ];
 

@@ -107,7 +107,12 @@ describe.each(makers)("%s", (_name, make) => {
     const late = [next(4, "one"), next(4, "one", "taker"), next(4, "two"), next(5, "one", "takes")];
     expect(await store.append(late)).toEqual(["fenced", "fenced", "kept", "fenced"]);
     const bodies = ({ first, writer }: Frame) => [first, writer];
-    expect((await framesOf(store, "ada")).map(bodies)).toEqual([[0, "two"], [2, "two"], [3, "takes"], [4, "two"]]);
+    expect((await framesOf(store, "ada")).map(bodies)).toEqual([
+      [0, "two"],
+      [2, "two"],
+      [3, "takes"],
+      [4, "two"],
+    ]);
   });
 
   test.each([

@@ -20,7 +20,8 @@ const asked = { toolCalls: [{ name: "look", arguments: {} }] };
 async function journals(kind: string): Promise<{ journal: Journal; read: () => ReturnType<typeof journalRuns> }> {
   const folder = await mkdtemp(join(tmpdir(), "begun-again-"));
   const path = join(folder, "runs");
-  const journal = kind === "folder" ? folderJournal(path) : kind.includes("file") ? sqliteJournal(path) : memoryJournal();
+  const journal =
+    kind === "folder" ? folderJournal(path) : kind.includes("file") ? sqliteJournal(path) : memoryJournal();
   onTestFinished(async () => {
     await journal.close();
     await rm(folder, { recursive: true });
@@ -35,7 +36,10 @@ it.each(["memory", "folder", "file", "an opened file", "foreign"])(
   "VIEW-9 %s: a fork that is removed and begun again under its id is shown alone, and ends what followed the one before",
   async (kind) => {
     const { journal, read } = await journals(kind);
-    const evaluated = (steps: readonly ScriptedStep[], run: Parameters<typeof journal.run>[0] | object): Promise<unknown> =>
+    const evaluated = (
+      steps: readonly ScriptedStep[],
+      run: Parameters<typeof journal.run>[0] | object,
+    ): Promise<unknown> =>
       modelAdapter(scriptedModel([...steps])).evaluate(prompt, {
         run: typeof run === "string" ? journal.run(run) : journal.fork("origin", { at: 1, id: "fork" }),
       });

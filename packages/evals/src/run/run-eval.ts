@@ -247,7 +247,7 @@ class EvalRun {
     await begun;
     await keeping;
     side.keeping = undefined;
-    // Others went on meanwhile, and may have spent more than was expected of them.
+    // Other attempts went on meanwhile, and may have spent more than was expected of them.
     if (!this.#expected.fits(world.budget, noUsage)) this.#end.end("budget", "What is left does not pay for more.");
     if (!this.#end.isOver) return worstCase;
     this.#expected.end(worstCase);

@@ -73,7 +73,7 @@ export interface OpenConversation {
   readonly conversation: Conversation;
   /** Lets nothing begin any more, and waits for what is still running; then nothing can be done with it. */
   settled(): Promise<void>;
-  /** As `settled`, and aborts what is still running. */
+  /** Does what `settled` does, and aborts what is still running. */
   abort(): Promise<void>;
   /** Saves what it is in the end. @throws as `conversation.save`. */
   saveLast(): Promise<void>;

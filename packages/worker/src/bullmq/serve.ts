@@ -184,7 +184,7 @@ class RunWorker implements AsyncDisposable {
     try {
       if ((await this.#shelf.journal.describe(id))?.state !== "suspended") await makeDue(job);
     } catch {
-      // It is not known whether it has come.
+      // Whether the decision has come is not known.
       await job.changeDelay(Math.min(waitMs, sendAgainMs)).catch(() => {});
     }
     throw new DelayedError();
