@@ -195,6 +195,22 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/evals/test/secrets.test.ts",
   },
   {
+    rule: "JST-1",
+    breaks: "a frame is kept only where its run is the one that its writer opened",
+    file: "journal/src/check-frames.ts",
+    find: "first > 0 && begunBy !== undefined && begunBy !== begun",
+    replace: "false",
+    test: "packages/journal/test/stores.test.ts",
+  },
+  {
+    rule: "EVL-53",
+    breaks: "with nothing left, none is handed out",
+    file: "evals/src/run/workers.ts",
+    find: "Math.min(totalTokens, inputTokens, outputTokens, costUsd) <= 0",
+    replace: "false",
+    test: "packages/evals/test/workers.test.ts",
+  },
+  {
     rule: "FLT-4",
     breaks: "the wait is doubled with each failure",
     file: "worker/src/attempt.ts",

@@ -235,13 +235,13 @@ describe("EVL-21 EVL-53 nothing is handed out once the budget is spent, also whi
   const output = (tokens: number) => ({ usage: { outputTokens: tokens } });
   const short = { ...total(50), failure: { reason: "budget_error", message: "It did not fit." } };
   const spending = [
-    ["exactly all tokens", { maxTotalTokens: 100 }, [total(10), total(90)]],
-    ["exactly all tokens of answers", { maxOutputTokens: 100 }, [output(10), output(90)]],
-    ["more than was expected", { maxTotalTokens: 100 }, [total(50), total(45)]],
-    ["too much for another attempt", { maxTotalTokens: 100 }, [total(10), short]],
+    ["exactly all tokens", 3, { maxTotalTokens: 100 }, [total(10), total(90)]],
+    ["exactly all tokens of answers", 3, { maxOutputTokens: 100 }, [output(10), output(90)]],
+    ["more than was expected", 2, { maxTotalTokens: 100 }, [total(50), total(45)]],
+    ["too much for another attempt", 2, { maxTotalTokens: 100 }, [total(10), short]],
   ] as const;
 
-  test.each(spending)("%s", async (_, budget, made) => {
+  test.each(spending)("%s, %d side by side", async (_, concurrency, budget, made) => {
     const kept = new Map((await runEval(spam())).attempts.map((record) => [record.rowId, record]));
     const store = memoryEvalStore();
     const [begins, spent] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -271,7 +271,7 @@ describe("EVL-21 EVL-53 nothing is handed out once the budget is spent, also whi
       },
       close: async () => {},
     };
-    const report = await runEval(spam(), { store: slow, workers, concurrency: 2, budget });
+    const report = await runEval(spam(undefined, 3), { store: slow, workers, concurrency, budget });
     expect(report.ended?.why).toBe("budget");
     expect(budgets).toHaveLength(2);
     expect(budgets.every((left) => Object.values(left ?? {}).some((limit) => limit === 100))).toBe(true);
