@@ -13,7 +13,7 @@ export const recordedMutations: readonly Mutation[] = [
   {
     rule: "JRN-9",
     breaks: "a name has 255 bytes at most",
-    file: "journal/src/folder-store.ts",
+    file: "journal/src/folder-names.ts",
     find: "const longestName = 255;",
     replace: "const longestName = 256;",
     test: "packages/journal/test/careful.test.ts",
