@@ -5,6 +5,7 @@ export { cleanName, isFileLike, isPlatformFile, labelOf } from "./content/file.t
 export { keepBytes, keptBytes } from "./content/kept-bytes.ts";
 export { after, allOf, atOnce, describeValue, isA, isObject, isThenable, messageOf } from "./values.ts";
 export { textFinder } from "./find-text.ts";
+export { checkList } from "./lists.ts";
 export { hostModule } from "./host-module.ts";
 export { nearestName } from "./nearest-name.ts";
 export { escapeUnseen, replaceUnseen } from "./unseen.ts";

@@ -1,4 +1,6 @@
 import {
+  allow,
+  definePolicy,
   definePrompt,
   DefinitionError,
   defineTool,
@@ -151,5 +153,21 @@ test("ERR-1 an option that is undefined is as if left out", async () => {
 describe("ERR-1 what is no filter of events is refused", () => {
   test.each([42, null, undefined, {}, { type: 7 }, () => {}])("%j", (filter) => {
     expect(() => createSession().on(filter as unknown as "*", () => {})).toThrow(DefinitionError);
+  });
+});
+
+describe("PRM-15 the policies of an evaluation are checked as those of a prompt", () => {
+  test("one that only decides on calls whose effect is not known is a policy", async () => {
+    const policies = [definePolicy({ name: "p", unknown: () => allow() })];
+    expect((await modelAdapter(scriptedModel([{ text: "Hello." }])).evaluate(prompt, { policies })).output).toBe(
+      "Hello.",
+    );
+  });
+
+  test("one that watches tools by their names", async () => {
+    const policies = [{ name: "p", tools: ["pay"], check: () => allow() }] as never;
+    await expect(modelAdapter(scriptedModel([])).evaluate(prompt, { policies })).rejects.toThrow(
+      'The tools of policy "p" must be a list of what defineTool makes: tools[0] has no execute. It is "pay".',
+    );
   });
 });
