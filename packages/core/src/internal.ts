@@ -31,6 +31,7 @@ export { schemasOf, sectionsIn } from "./prompt/template.ts";
 export { textPrompt } from "./prompt/text-prompt.ts";
 export { openedSections } from "./prompt/disclosure/visibility.ts";
 export type { OpenedSections } from "./prompt/disclosure/visibility.ts";
+export { checkCompletion } from "./tool/completion.ts";
 export type { ReturnedResult } from "./tool/result.ts";
 export { restoredResult, returnedResult } from "./tool/result.ts";
 export { eventKeys, filterKey } from "./state/event.ts";

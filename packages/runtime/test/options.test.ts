@@ -2,6 +2,7 @@ import {
   allow,
   definePolicy,
   definePrompt,
+  defineSlice,
   DefinitionError,
   defineTool,
   errorReason,
@@ -11,7 +12,14 @@ import {
   type EvaluateOptions,
 } from "@proviso/core";
 import { describe, expect, test, vi } from "vitest";
-import { createSession, modelAdapter, openResources } from "@proviso/runtime";
+import {
+  createSession,
+  memoryConversations,
+  modelAdapter,
+  openResources,
+  restoreSession,
+  withConversation,
+} from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { z } from "zod";
 
@@ -169,5 +177,22 @@ describe("PRM-15 the policies of an evaluation are checked as those of a prompt"
     await expect(modelAdapter(scriptedModel([])).evaluate(prompt, { policies })).rejects.toThrow(
       'The tools of policy "p" must be a list of what defineTool makes: tools[0] has no execute. It is "pay".',
     );
+  });
+});
+
+describe("PRM-15 the slices of a session are checked", () => {
+  const slice = defineSlice({ name: "s", initial: 0 });
+  test.each<readonly [given: unknown, why: string]>([
+    [slice, "must be a list of what defineSlice makes, not an object."],
+    [{ slice }, "must be a list of what defineSlice makes, not an object."],
+    [[() => slice], "must be a list of what defineSlice makes: slices[0] has no registered. It is a function."],
+  ])("%o", async (given, why) => {
+    const slices = given as never;
+    expect(() => createSession({ slices })).toThrow(new DefinitionError(`The slices of createSession ${why}`));
+    if (Array.isArray(given))
+      expect(() => restoreSession(createSession().toJSON(), { slices })).toThrow(
+        new DefinitionError(`The slices of restoreSession ${why}`),
+      );
+    await expect(withConversation(memoryConversations(), "ada", () => {}, { slices })).rejects.toThrow(why);
   });
 });
