@@ -6,6 +6,7 @@ import {
   DefinitionError,
   defineTool,
   errorReason,
+  Filesystem,
   OptionError,
   provide,
   resourceKey,
@@ -195,4 +196,11 @@ describe("PRM-15 the slices of a session are checked", () => {
       );
     await expect(withConversation(memoryConversations(), "ada", () => {}, { slices })).rejects.toThrow(why);
   });
+});
+
+test.each<readonly [given: unknown, why: string]>([
+  [{ db: 1 }, "must be a list of what provide or provideFactory makes, not an object."],
+  [[Filesystem], "must be a list of what provide or provideFactory makes: bindings[0] has no create."],
+])("PRM-15 the bindings of open resources are checked: %o", async (given, why) => {
+  await expect(openResources(given as never)).rejects.toThrow(`The bindings of openResources ${why}`);
 });
