@@ -22,7 +22,10 @@ export interface CompletionChecker<Output = unknown> {
   }): string | undefined | Promise<string | undefined>;
 }
 
-/** @throws {DefinitionError} for what has no `check`: it would let every answer pass. */
+/**
+ * Refuses what is no completion checker; `owner` is whose it is: `prompt "app/x"`. What is undefined counts as left out.
+ * @throws {DefinitionError} for what has no `check`: it would let every answer pass.
+ */
 export function checkCompletion(owner: string, completion: unknown): void {
   if (completion === undefined) return;
   if (!isRecord(completion) || typeof completion["check"] !== "function") {
