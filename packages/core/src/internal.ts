@@ -15,6 +15,7 @@ export {
   messageOf,
 } from "./values.ts";
 export { textFinder } from "./find-text.ts";
+export { checkList } from "./lists.ts";
 export { hostModule } from "./host-module.ts";
 export { nearestName } from "./nearest-name.ts";
 export { escapeUnseen, replaceUnseen } from "./unseen.ts";
@@ -40,6 +41,7 @@ export { schemasOf, sectionsIn } from "./prompt/template.ts";
 export { textPrompt } from "./prompt/text-prompt.ts";
 export { openedSections } from "./prompt/disclosure/visibility.ts";
 export type { OpenedSections } from "./prompt/disclosure/visibility.ts";
+export { checkCompletion } from "./tool/completion.ts";
 export type { ReturnedResult } from "./tool/result.ts";
 export { restoredResult, returnedResult } from "./tool/result.ts";
 export { eventKeys, filterKey } from "./state/event.ts";
@@ -52,6 +54,7 @@ export { firstChanges } from "./resources/first-changes.ts";
 export type { BudgetAmounts, BudgetReservation } from "./limits/budget.ts";
 export { setAlarm } from "./limits/clock.ts";
 export { isDeadline } from "./limits/clock.ts";
+export { spentAfter, SpentByRun } from "./limits/spent.ts";
 export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
 export { completedMessages } from "./provider/message.ts";
 export { finishReasonIn } from "./provider/model.ts";
