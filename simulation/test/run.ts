@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fromSources } from "../../scripts/from-sources.ts";
 
 const source = join(import.meta.dirname, "../src");
 const execute = promisify(execFile);
@@ -13,7 +14,8 @@ export async function simulated(
   script: "main.ts" | "scarce.ts" = "main.ts",
 ): Promise<{ readonly code: number; readonly said: string }> {
   const args = [
-    "--conditions=@proviso/source",
+    // A bug is put into a source, so all are loaded as they are.
+    ...(mutation === undefined ? fromSources : ["--conditions=@proviso/source"]),
     // A run leaves much behind at once: young objects are collected less often where there is room for them.
     "--min-semi-space-size=32",
     "--max-semi-space-size=64",
