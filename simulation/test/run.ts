@@ -14,12 +14,11 @@ export async function simulated(
   script: "main.ts" | "scarce.ts" = "main.ts",
 ): Promise<{ readonly code: number; readonly said: string }> {
   const args = [
-    // A bug is put into a source, so all are loaded as they are.
-    ...(mutation === undefined ? fromSources : ["--conditions=@proviso/source"]),
+    // A bug is planted in a source while that is loaded.
+    ...(mutation === undefined ? fromSources : ["--conditions=@proviso/source", "--import", join(source, "mutate.ts")]),
     // A run leaves much behind at once: young objects are collected less often where there is room for them.
     "--min-semi-space-size=32",
     "--max-semi-space-size=64",
-    ...(mutation === undefined ? [] : ["--import", join(source, "mutate.ts")]),
     join(source, script),
     "--from",
     String(first),
