@@ -474,6 +474,31 @@ describe("running an eval", () => {
       expect(report.attempts.map(({ output }) => output)).toEqual([{ label: "spam" }, { label: "spam" }]);
     });
 
+    it("EVL-65 it has its own outcome also where the evaluation ends behind it, many promises away", async () => {
+      const away = async (steps: number): Promise<void> => {
+        for (let step = 0; step < steps; step++) await Promise.resolve();
+      };
+      const task = async ({ text }: Mail, { evaluate }: TaskContext) => {
+        const { label } = await evaluate(triage.bind({ text })).then(
+          ({ output }) => output,
+          () => ({ label: "spam" as const }),
+        );
+        await away(1_000);
+        return { label };
+      };
+      const punctual = answering(never);
+      const evaluate = (async (...of: Parameters<typeof punctual.evaluate>) => {
+        try {
+          return await punctual.evaluate(...of);
+        } finally {
+          await new Promise((done) => setTimeout(done, 30));
+        }
+      }) as typeof punctual.evaluate;
+      const adapter = { ...punctual, evaluate };
+      const report = await runEval(defineEval({ ...spam(2), adapter, prompt: undefined, task, timeoutMs: 30 }));
+      expect(report.attempts.map(({ output }) => output)).toEqual([{ label: "spam" }, { label: "spam" }]);
+    });
+
     it("EVL-6 EVL-65 resources that are opened too late are closed", async () => {
       const closed: string[] = [];
       let open: (() => void) | undefined;

@@ -50,8 +50,8 @@ export interface WorkerOptions {
   /** Milliseconds after which a silent worker has lost its runs. Default 30,000. */
   readonly leaseMs?: number | undefined;
   /**
-   * How often a run is taken up again after its worker was lost, or after a failure that may pass. The waits are 1 s,
-   * doubled to 60 s, or what a Retry-After says. Default 10.
+   * How often a run is taken up again after a failure that may pass, or after its worker was lost before the run had gained a
+   * step. The waits are 1 s, doubled to 60 s, or what a Retry-After says. Default 10.
    */
   readonly maxAttempts?: number | undefined;
   /**

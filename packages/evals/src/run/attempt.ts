@@ -22,8 +22,16 @@ import type { NamedRow } from "../data/rows.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
 import type { Attempt, FailedAttempt } from "../definition.ts";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
+import {
+  bounded,
+  closingMs,
+  defaultTimeoutMs,
+  openedWithin,
+  Unsettled,
+  type Bounds,
+  type OwnResources,
+} from "../bounded.ts";
 import { JudgesOfAttempt } from "../judges/asking.ts";
-import { bounded, closingMs, defaultTimeoutMs, openedWithin, Unsettled, type Bounds } from "./bounded.ts";
 import { scoresOf } from "./scoring.ts";
 import { Spent } from "./spent.ts";
 import { redactionOf } from "./secrets.ts";
@@ -139,7 +147,6 @@ function staged(
   return { session, resources: shown, close: own && (() => own[Symbol.asyncDispose]()), events, options };
 }
 
-type OwnResources = Awaited<ReturnType<typeof openResources>>;
 type Given = { -readonly [Name in keyof EvaluateOptions]: EvaluateOptions[Name] };
 
 /** What all attempts of a variant are given. */

@@ -5,6 +5,7 @@ import {
   trackBudget,
   type Budget,
   type BudgetTracker,
+  type Clock,
   type EvaluateOptions,
   type Usage,
 } from "@proviso/core";
@@ -17,6 +18,7 @@ import { definitionOf, variantsOf, type AnyDefinition } from "../define/define-e
 import type { Eval } from "../definition.ts";
 import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
 import { attempted, type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
+import { defaultTimeoutMs } from "../bounded.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { ownField } from "../own-field.ts";
@@ -128,7 +130,7 @@ export function attemptServer(
     const { name } = definition;
     if (served.has(name)) throw new DefinitionError(`Two evals have the name "${name}".`);
     let known: Promise<Served> | undefined;
-    served.set(name, () => (known ??= serve(definition)));
+    served.set(name, () => (known ??= serve(definition, clock)));
   }
   const pace = pacing ?? sharedPacing({ clock, ...(random === undefined ? {} : { random }) });
   return async (job, signal) => {
@@ -146,11 +148,14 @@ export function attemptServer(
   };
 }
 
-async function serve(definition: AnyDefinition): Promise<Served> {
+async function serve(definition: AnyDefinition, clock: Clock): Promise<Served> {
   const variants = variantsOf(definition);
   const rows = ordered(await namedRows(definition.data, definition), 1);
   const fingerprint = fingerprintOf(definition, rows, variants);
-  const planned = await plannedAttempts(definition, rows, variants, fingerprint);
+  const planned = await plannedAttempts(definition, rows, variants, fingerprint, {
+    clock,
+    ms: definition.timeoutMs ?? defaultTimeoutMs,
+  });
   return { definition, fingerprint, attempts: new Map(planned.map((each) => [keyText(each), each])) };
 }
 
