@@ -75,6 +75,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
       throw cause;
     }
   };
+  const isInner = nesting !== undefined || body !== undefined;
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId ?? "" });
   const emit: Emitter["emit"] = (bare, cause) => {
     const shown = current();
@@ -91,7 +92,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     }
     const event = numbered?.event ?? core.number(whole as never);
     if (isLast(event.type)) shown.ended = true;
-    if (watch === undefined && shown.observing?.takesEvents !== true && !core.isReceived(event.type)) {
+    if (watch === undefined && shown.observing?.takesEvents !== true && !core.isReceived(event.type, isInner)) {
       return { event, errors: noErrors };
     }
     const failedReducers = core.reduce(event, originOf(event));
@@ -110,7 +111,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
   const isPassedOver = (type: FrameworkEvent["type"]): boolean => {
     if (watch !== undefined || tape !== undefined) return false;
     const shown = current();
-    if (shown.observing?.takesEvents === true || !core.isPassedOver(type)) return false;
+    if (shown.observing?.takesEvents === true || !core.isPassedOver(type, isInner)) return false;
     if (isLast(type)) shown.ended = true;
     return true;
   };

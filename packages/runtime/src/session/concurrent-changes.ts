@@ -126,7 +126,7 @@ export class ConcurrentChanges {
     const open = this.#open;
     const parents = this.#parents;
     if (open.length === 0 && (parents === undefined || parents.size === 0)) {
-      this.#changes = [];
+      if (this.#changes.length > 0) this.#changes = [];
       this.#remaining = 0;
       return;
     }

@@ -113,12 +113,12 @@ class Core extends SessionState implements SessionCore {
     return this.dispatcher.added > 0 || this.hasReducers();
   }
 
-  isReceived(type: FrameworkEvent["type"]): boolean {
-    return this.dispatcher.added > 0 || this.isReduced(type);
+  isReceived(type: FrameworkEvent["type"], isInner: boolean): boolean {
+    return this.dispatcher.added > 0 || this.isReduced(type, isInner);
   }
 
-  isPassedOver(type: FrameworkEvent["type"]): boolean {
-    if (this.isReceived(type)) return false;
+  isPassedOver(type: FrameworkEvent["type"], isInner: boolean): boolean {
+    if (this.isReceived(type, isInner)) return false;
     this.seq++;
     return true;
   }

@@ -96,9 +96,13 @@ export class SessionState {
     return this.#steps !== undefined;
   }
 
-  /** Whether a reducer receives an event of this type, now or after a rollback to an open mark. */
-  isReduced(type: string): boolean {
-    return this.#concurrent.openMarks > 0 || this.#steps?.has(type) === true;
+  /**
+   * Whether a reducer receives an event of this type, now or after a rollback to an open mark. `isInner`: its evaluation is
+   * part of a call or of a transaction; its events tell the marks so, also before the first reducer has joined.
+   */
+  isReduced(type: string, isInner: boolean): boolean {
+    if (this.#concurrent.openMarks > 0) return isInner || this.#steps !== undefined;
+    return this.#steps?.has(type) === true;
   }
 
   /** Whether a log slice receives an event of this type: it keeps what is undone. */

@@ -217,7 +217,7 @@ export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefin
 /** Gives back all locks that a transaction holds; the next transactions in line get them. */
 export function releaseAll(owner: LockOwner): void {
   owner.ended = true;
-  for (const wait of owner.waits.slice()) {
+  for (const wait of owner.waits.length === 0 ? owner.waits : owner.waits.slice()) {
     if (wait.owner !== owner) continue;
     leaveLine(wait);
     wait.end();
