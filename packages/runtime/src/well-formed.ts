@@ -10,9 +10,9 @@ export function wellFormedMessage<M extends Message>(message: M): M {
 function isWellFormedMessage(message: Message): boolean {
   const fields = message as unknown as Readonly<Record<string, unknown>>;
   for (const key in fields) {
-    if (key === "role" || key === "toolCalls") continue;
-    if (key === "text" ? !message.text.isWellFormed() : !key.isWellFormed() || !isWellFormed(fields[key], 1))
-      return false;
+    if (key === "role" || key === "toolCalls" || key === "isError") continue;
+    const isKnown = key === "text" || key === "callId" || key === "name";
+    if ((!isKnown && !key.isWellFormed()) || !isWellFormed(fields[key], 1)) return false;
   }
   if (message.role !== "assistant") return true;
   for (const call of message.toolCalls) if (!isWellFormedCall(call)) return false;

@@ -80,7 +80,8 @@ export class ConcurrentChanges {
   close(mark: SessionMark): void {
     const at = this.#open.findLastIndex((other) => other.mark === mark);
     if (at === -1) return;
-    this.#open.splice(at, 1);
+    if (at === this.#open.length - 1) this.#open.pop();
+    else this.#open.splice(at, 1);
     this.openMarks -= 1;
     this.#dropOld();
   }

@@ -223,7 +223,8 @@ export function releaseAll(owner: LockOwner): void {
     wait.end();
     admit(wait.lock);
   }
-  for (const held of owner.holds.splice(0)) {
+  const { holds } = owner;
+  for (let held = holds.shift(); held !== undefined; held = holds.shift()) {
     remove(held.lock.holds, held);
     admit(held.lock);
     // Transactions that still wait inside it try again outside.
@@ -260,7 +261,8 @@ function leaveLine(wait: Wait): void {
 
 function remove<T>(list: T[], item: T): void {
   const at = list.indexOf(item);
-  if (at !== -1) list.splice(at, 1);
+  if (at === list.length - 1) list.pop();
+  else if (at !== -1) list.splice(at, 1);
 }
 
 /** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */
