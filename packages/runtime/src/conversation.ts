@@ -19,7 +19,7 @@ import {
   type EvaluationSettings,
 } from "@proviso/core";
 import { frozenInDepth, completedMessages, describeIssues } from "@proviso/core/internal";
-import { type FileBound, tokensOf } from "./tokens.ts";
+import { type FileBound, type SentBeside, tokensBeside, tokensOf } from "./tokens.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 import { readOption } from "./failures.ts";
 
@@ -57,6 +57,8 @@ export interface Conversation {
   bound: FileBound | undefined;
   /** Tokens of what is sent, from that message on; an estimate. */
   tokensFrom(index: number): number;
+  /** Tokens of what is sent beside the messages; an estimate, made again when the tools or the output are others. */
+  tokensBeside(request: SentBeside): number;
   /** A turn that is over; the message is one that `frozenMessage` made. */
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
   /** The prompt's own texts as they are now, in place of what they were. */
@@ -79,6 +81,7 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
   else if (continued.next !== undefined) messages.push(frozenMessage({ role: "user", text: continued.next }));
   /** The estimated tokens of all messages up to each. */
   let tokens: number[] = [0];
+  let beside: { readonly tools: unknown; readonly schema: unknown; readonly tokens: number } | undefined;
 
   const conversation: Conversation = {
     request: () => [...system, ...messages],
@@ -94,6 +97,12 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
         tokens.push((tokens[i] ?? 0) + tokensOf(message, conversation.bound));
       }
       return (tokens[all] ?? 0) - (tokens[index] ?? 0);
+    },
+    tokensBeside(request) {
+      const { tools, output } = request;
+      if (beside?.tools !== tools || beside.schema !== output?.schema)
+        beside = { tools, schema: output?.schema, tokens: tokensBeside(request) };
+      return beside.tokens;
     },
     append(message, answers) {
       messages.push(message);

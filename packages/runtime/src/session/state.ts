@@ -4,7 +4,7 @@
 // 4. A reducer dispatches and restores nothing.
 // 5. A slice keeps its slot: slots are numbered in the order in which the slices joined.
 import { DefinitionError, type Slice } from "@proviso/core";
-import { eventKeys, frozenState } from "@proviso/core/internal";
+import { eventKeys, frozenState, typeOfKey } from "@proviso/core/internal";
 import { ConcurrentChanges, type AnyEvent, type Origin, type SessionMark } from "./concurrent-changes.ts";
 import { createLog, type Log, type LogMarks } from "./log.ts";
 import { frozenEvent, reduced, type Reducer } from "./reducers.ts";
@@ -269,6 +269,9 @@ export class SessionState {
     const steps = (this.#steps ??= new Map<string, readonly Step[]>());
     for (const [order, { key, reduce }] of slice.registered.entries()) {
       steps.set(key, [...(steps.get(key) ?? []), { slot, order, reduce }]);
+      // Whether a type is reduced is asked before there is an event.
+      const type = typeOfKey(key);
+      if (!steps.has(type)) steps.set(type, []);
     }
     this.#planned?.clear();
   }

@@ -1,9 +1,17 @@
-import { defineEvent, definePolicy, definePrompt, defineSlice, DefinitionError, allow } from "@proviso/core";
+import {
+  allow,
+  defineEvent,
+  definePolicy,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  DefinitionError,
+} from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { noted, notes, promptOf, rejectionOf, thrownBy } from "./support.ts";
+import { evaluateCalls, noted, notes, promptOf, rejectionOf, thrownBy } from "./support.ts";
 
 const answer = () => modelAdapter(scriptedModel([{ text: "done" }]));
 const namesake = defineSlice({ name: "notes", initial: 0 });
@@ -117,4 +125,33 @@ test("SES-4 forks without an id get different ones, and a fork can restore its o
   one.dispatch(noted({ text: "a" }));
   one.restore(snapshot);
   expect(one.get(notes)).toEqual([]);
+});
+
+test("SES-4 a slice that joins while a call runs receives nothing from before it, also when the call is undone", async () => {
+  const ended = defineSlice({
+    name: "ended",
+    initial: 0,
+    reducers: ({ on }) => on("prompt.executed", (count) => count + 1),
+  });
+  const session = createSession();
+  const begun = Promise.withResolvers<void>();
+  const joined = Promise.withResolvers<void>();
+  const failing = defineTool({
+    name: "failing",
+    description: "Fails.",
+    input: z.object({}),
+    execute: async () => {
+      begun.resolve();
+      await joined.promise;
+      throw new Error("It failed.");
+    },
+  });
+  const evaluating = evaluateCalls(promptOf({ tools: [failing], slices: [] }), [{ name: "failing" }], { session });
+  await begun.promise;
+  await answer().evaluate(promptOf({ slices: [] }), { session });
+  await answer().evaluate(promptOf({ slices: [ended] }), { session });
+  expect(session.get(ended)).toBe(1);
+  joined.resolve();
+  await evaluating;
+  expect(session.get(ended)).toBe(2);
 });
