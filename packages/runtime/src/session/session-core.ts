@@ -59,9 +59,9 @@ export interface SessionCore extends Pick<
   number(event: UnnumberedEvent): FrameworkEvent;
   /** Whether there is a reducer, or a listener was ever added. */
   hasReceivers(): boolean;
-  /** Whether a listener or a reducer receives this type, now or after a rollback. `isInner`: see `isReduced`. */
+  /** Whether a listener, a reducer or a mark receives this type. `isInner`: see `isReduced`. */
   isReceived(type: FrameworkEvent["type"], isInner: boolean): boolean;
-  /** Counts an event that is not made, where no listener and no reducer receives this type, now or after a rollback. */
+  /** Counts an event that is not made, where nobody receives this type. */
   isPassedOver(type: FrameworkEvent["type"], isInner: boolean): boolean;
   /** The number of the next event. */
   readonly nextSeq: number;

@@ -88,7 +88,7 @@ export class SessionState {
     // An application's event is frozen as the caller made it, or is a copy without secrets.
     if (by !== event) frozenEvent(event);
     const errors = this.#reduce(event);
-    if (by.evaluationId !== undefined && this.#concurrent.openMarks > 0) this.#concurrent.record({ event, by });
+    if (by.evaluationId !== undefined && this.#isRecorded(event, by)) this.#concurrent.record({ event, by });
     return errors;
   }
 
@@ -97,12 +97,11 @@ export class SessionState {
   }
 
   /**
-   * Whether a reducer receives an event of this type, now or after a rollback to an open mark. `isInner`: its evaluation is
-   * part of a call or of a transaction; its events tell the marks so, also before the first reducer has joined.
+   * Whether a reducer receives an event of this type, or an open mark has to. `isInner`: its evaluation is part of a call
+   * or of a transaction, and the marks learn that from its events.
    */
   isReduced(type: string, isInner: boolean): boolean {
-    if (this.#concurrent.openMarks > 0) return isInner || this.#steps !== undefined;
-    return this.#steps?.has(type) === true;
+    return (isInner && this.#concurrent.openMarks > 0) || this.#steps?.has(type) === true;
   }
 
   /** Whether a log slice receives an event of this type: it keeps what is undone. */
@@ -123,7 +122,7 @@ export class SessionState {
   /** Reduces an application's event that is part of no call: it stays when a call is undone. */
   reduceConcurrent(event: AnyEvent): readonly unknown[] {
     const errors = this.#reduce(event);
-    this.#concurrent.record({ event, by: undefined });
+    if (this.#isRecorded(event)) this.#concurrent.record({ event, by: undefined });
     return errors;
   }
 
@@ -173,6 +172,11 @@ export class SessionState {
   restore(mark: SessionMark, by?: Origin): void {
     this.#putBack(mark, mark.logs);
     this.#concurrent.record({ restored: mark, by });
+  }
+
+  /** What nobody reduces now is not reduced after a rollback either. */
+  #isRecorded({ type }: AnyEvent, by?: Origin): boolean {
+    return this.#concurrent.openMarks > 0 && this.isReduced(type, by?.parent !== undefined);
   }
 
   #reduce(event: AnyEvent): readonly unknown[] {

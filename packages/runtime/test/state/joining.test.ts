@@ -127,31 +127,34 @@ test("SES-4 forks without an id get different ones, and a fork can restore its o
   expect(one.get(notes)).toEqual([]);
 });
 
-test("SES-4 a slice that joins while a call runs receives nothing from before it, also when the call is undone", async () => {
-  const ended = defineSlice({
-    name: "ended",
-    initial: 0,
-    reducers: ({ on }) => on("prompt.executed", (count) => count + 1),
-  });
-  const session = createSession();
-  const begun = Promise.withResolvers<void>();
-  const joined = Promise.withResolvers<void>();
-  const failing = defineTool({
-    name: "failing",
-    description: "Fails.",
-    input: z.object({}),
-    execute: async () => {
-      begun.resolve();
-      await joined.promise;
-      throw new Error("It failed.");
-    },
-  });
-  const evaluating = evaluateCalls(promptOf({ tools: [failing], slices: [] }), [{ name: "failing" }], { session });
-  await begun.promise;
-  await answer().evaluate(promptOf({ slices: [] }), { session });
-  await answer().evaluate(promptOf({ slices: [ended] }), { session });
-  expect(session.get(ended)).toBe(1);
-  joined.resolve();
-  await evaluating;
-  expect(session.get(ended)).toBe(2);
-});
+test.each([[], [notes]])(
+  "SES-4 a slice that joins while a call runs receives nothing from before it, also when the call is undone",
+  async (...slices) => {
+    const ended = defineSlice({
+      name: "ended",
+      initial: 0,
+      reducers: ({ on }) => on("prompt.executed", (count) => count + 1),
+    });
+    const session = createSession({ slices });
+    const begun = Promise.withResolvers<void>();
+    const joined = Promise.withResolvers<void>();
+    const failing = defineTool({
+      name: "failing",
+      description: "Fails.",
+      input: z.object({}),
+      execute: async () => {
+        begun.resolve();
+        await joined.promise;
+        throw new Error("It failed.");
+      },
+    });
+    const evaluating = evaluateCalls(promptOf({ tools: [failing], slices: [] }), [{ name: "failing" }], { session });
+    await begun.promise;
+    await answer().evaluate(promptOf({ slices: [] }), { session });
+    await answer().evaluate(promptOf({ slices: [ended] }), { session });
+    expect(session.get(ended)).toBe(1);
+    joined.resolve();
+    await evaluating;
+    expect(session.get(ended)).toBe(2);
+  },
+);
