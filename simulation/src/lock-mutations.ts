@@ -184,7 +184,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "what others dispatch meanwhile is undone",
     file: runtime("session/state.ts"),
-    find: "    this.#concurrent.record({ event, by: undefined });\n",
+    find: "if (this.#isRecorded(event)) this.#concurrent.record({ event, by: undefined });",
     replace: "",
   },
   {
