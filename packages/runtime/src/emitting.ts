@@ -60,9 +60,8 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
   // Not `of` itself, whose enclosing transactions would be kept.
   const recorded = tape && { core, evaluationId, isInside: of.isInside };
   const { clock } = of.world;
-  const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
-  const body = transaction && { evaluationId: transaction.id, callId: "" };
+  const body = of.enclosing.parent && { evaluationId: of.enclosing.parent.id, callId: "" };
   const originOf = (event: FrameworkEvent): Origin | undefined =>
     body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
   let lastTime = of.startedAt;

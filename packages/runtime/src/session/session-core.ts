@@ -61,7 +61,7 @@ export interface SessionCore extends Pick<
   hasReceivers(): boolean;
   /** Whether a listener, a reducer or a mark receives this type. `isInner`: see `isReduced`. */
   isReceived(type: FrameworkEvent["type"], isInner: boolean): boolean;
-  /** Counts an event that is not made, where nobody receives this type. */
+  /** Counts an event that is not made, where no listener, reducer or mark receives this type. */
   isPassedOver(type: FrameworkEvent["type"], isInner: boolean): boolean;
   /** The number of the next event. */
   readonly nextSeq: number;

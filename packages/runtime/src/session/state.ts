@@ -174,7 +174,7 @@ export class SessionState {
     this.#concurrent.record({ restored: mark, by });
   }
 
-  /** What nobody reduces now is not reduced after a rollback either. */
+  /** What no reducer receives now is not reduced after a rollback either. */
   #isRecorded({ type }: AnyEvent, by?: Origin): boolean {
     return this.#concurrent.openMarks > 0 && this.isReduced(type, by?.parent !== undefined);
   }

@@ -223,8 +223,7 @@ export function releaseAll(owner: LockOwner): void {
     wait.end();
     admit(wait.lock);
   }
-  const { holds } = owner;
-  for (let held = holds.shift(); held !== undefined; held = holds.shift()) {
+  for (let held = owner.holds.shift(); held !== undefined; held = owner.holds.shift()) {
     remove(held.lock.holds, held);
     admit(held.lock);
     // Transactions that still wait inside it try again outside.
