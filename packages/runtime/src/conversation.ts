@@ -135,7 +135,9 @@ export function frozenMessages(messages: readonly Message[]): readonly Message[]
 function systemOf({ system, cacheAt }: RenderedPrompt, isMarked: boolean): readonly Message[] {
   if (system === "") return [];
   const marks = isMarked ? marksOf(cacheAt?.system) : undefined;
-  return [frozenMessage(marks === undefined ? { role: "system", text: system } : { ...marks, role: "system", text: system })];
+  return [
+    frozenMessage(marks === undefined ? { role: "system", text: system } : { ...marks, role: "system", text: system }),
+  ];
 }
 
 function questionOf({ user, cacheAt, files }: RenderedPrompt, isMarked: boolean): Message {
