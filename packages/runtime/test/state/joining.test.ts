@@ -128,7 +128,7 @@ test("SES-4 forks without an id get different ones, and a fork can restore its o
 });
 
 test.each([[], [notes]])(
-  "SES-4 a slice that joins while a call runs receives nothing from before it, also when the call is undone",
+  "SES-4 what no slice reduced when it happened is not reduced by one that joins later, when a call is undone",
   async (...slices) => {
     const ended = defineSlice({
       name: "ended",
