@@ -184,7 +184,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "what others dispatch meanwhile is undone",
     file: runtime("session/state.ts"),
-    find: "if (this.#isRecorded(event)) this.#concurrent.record({ event, by: undefined });",
+    find: "    this.#concurrent.record({ event, by: undefined });\n",
     replace: "",
   },
   {

@@ -60,8 +60,9 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
   // Not `of` itself, whose enclosing transactions would be kept.
   const recorded = tape && { core, evaluationId, isInside: of.isInside };
   const { clock } = of.world;
+  const transaction = of.enclosing.parent;
   // An evaluation in the body of a transaction is part of it; what its calls do is still theirs, and undone with them.
-  const body = of.enclosing.parent && { evaluationId: of.enclosing.parent.id, callId: "" };
+  const body = transaction && { evaluationId: transaction.id, callId: "" };
   const originOf = (event: FrameworkEvent): Origin | undefined =>
     body && { evaluationId: event.evaluationId, callId: "callId" in event ? event.callId : undefined, parent: body };
   let lastTime = of.startedAt;
@@ -74,7 +75,6 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
       throw cause;
     }
   };
-  const isInner = nesting !== undefined || body !== undefined;
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId ?? "" });
   const emit: Emitter["emit"] = (bare, cause) => {
     const shown = current();
@@ -91,7 +91,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     }
     const event = numbered?.event ?? core.number(whole as never);
     if (isLast(event.type)) shown.ended = true;
-    if (watch === undefined && shown.observing?.takesEvents !== true && !core.isReceived(event.type, isInner)) {
+    if (watch === undefined && shown.observing?.takesEvents !== true && !core.isReceived(event.type, evaluationId)) {
       return { event, errors: noErrors };
     }
     const failedReducers = core.reduce(event, originOf(event));
@@ -110,7 +110,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
   const isPassedOver = (type: FrameworkEvent["type"]): boolean => {
     if (watch !== undefined || tape !== undefined) return false;
     const shown = current();
-    if (shown.observing?.takesEvents === true || !core.isPassedOver(type, isInner)) return false;
+    if (shown.observing?.takesEvents === true || !core.isPassedOver(type, evaluationId)) return false;
     if (isLast(type)) shown.ended = true;
     return true;
   };

@@ -86,6 +86,12 @@ export class ConcurrentChanges {
     this.#dropOld();
   }
 
+  /** Whether a rollback to an open mark may keep what this evaluation does. */
+  isMarkedByOthers(evaluationId: string | undefined): boolean {
+    for (const { owner } of this.#open) if (owner !== evaluationId) return true;
+    return false;
+  }
+
   record(change: Change): void {
     if (this.#open.length === 0) return;
     this.#changes.push([++this.last, change]);

@@ -59,10 +59,10 @@ export interface SessionCore extends Pick<
   number(event: UnnumberedEvent): FrameworkEvent;
   /** Whether there is a reducer, or a listener was ever added. */
   hasReceivers(): boolean;
-  /** Whether a listener, a reducer or a mark receives this type. `isInner`: see `isReduced`. */
-  isReceived(type: FrameworkEvent["type"], isInner: boolean): boolean;
-  /** Counts an event that is not made, where no listener, reducer or mark receives this type. */
-  isPassedOver(type: FrameworkEvent["type"], isInner: boolean): boolean;
+  /** Whether a listener or a reducer receives this type of the evaluation's, now or after a rollback of another one. */
+  isReceived(type: FrameworkEvent["type"], evaluationId: string): boolean;
+  /** Counts an event that is not made, where no listener and no reducer receives it, now or after a rollback. */
+  isPassedOver(type: FrameworkEvent["type"], evaluationId: string): boolean;
   /** The number of the next event. */
   readonly nextSeq: number;
   /** The next event gets this number: a run goes on from its record. */

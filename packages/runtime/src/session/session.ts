@@ -113,12 +113,12 @@ class Core extends SessionState implements SessionCore {
     return this.dispatcher.added > 0 || this.hasReducers();
   }
 
-  isReceived(type: FrameworkEvent["type"], isInner: boolean): boolean {
-    return this.dispatcher.added > 0 || this.isReduced(type, isInner);
+  isReceived(type: FrameworkEvent["type"], evaluationId: string): boolean {
+    return this.dispatcher.added > 0 || this.isReduced(type, evaluationId);
   }
 
-  isPassedOver(type: FrameworkEvent["type"], isInner: boolean): boolean {
-    if (this.isReceived(type, isInner)) return false;
+  isPassedOver(type: FrameworkEvent["type"], evaluationId: string): boolean {
+    if (this.isReceived(type, evaluationId)) return false;
     this.seq++;
     return true;
   }

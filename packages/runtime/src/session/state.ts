@@ -88,7 +88,9 @@ export class SessionState {
     // An application's event is frozen as the caller made it, or is a copy without secrets.
     if (by !== event) frozenEvent(event);
     const errors = this.#reduce(event);
-    if (by.evaluationId !== undefined && this.#isRecorded(event, by)) this.#concurrent.record({ event, by });
+    if (by.evaluationId !== undefined && this.isReduced(event.type, by.evaluationId)) {
+      this.#concurrent.record({ event, by });
+    }
     return errors;
   }
 
@@ -96,12 +98,9 @@ export class SessionState {
     return this.#steps !== undefined;
   }
 
-  /**
-   * Whether a reducer receives an event of this type, or an open mark has to. `isInner`: its evaluation is part of a call
-   * or of a transaction, and the marks learn that from its events.
-   */
-  isReduced(type: string, isInner: boolean): boolean {
-    return (isInner && this.#concurrent.openMarks > 0) || this.#steps?.has(type) === true;
+  /** Whether a reducer receives an event of this type and evaluation, now or after a rollback to a mark of another one. */
+  isReduced(type: string, evaluationId: string | undefined): boolean {
+    return this.#steps?.has(type) === true || this.#concurrent.isMarkedByOthers(evaluationId);
   }
 
   /** Whether a log slice receives an event of this type: it keeps what is undone. */
@@ -122,7 +121,7 @@ export class SessionState {
   /** Reduces an application's event that is part of no call: it stays when a call is undone. */
   reduceConcurrent(event: AnyEvent): readonly unknown[] {
     const errors = this.#reduce(event);
-    if (this.#isRecorded(event)) this.#concurrent.record({ event, by: undefined });
+    this.#concurrent.record({ event, by: undefined });
     return errors;
   }
 
@@ -172,11 +171,6 @@ export class SessionState {
   restore(mark: SessionMark, by?: Origin): void {
     this.#putBack(mark, mark.logs);
     this.#concurrent.record({ restored: mark, by });
-  }
-
-  /** What no reducer receives now is not reduced after a rollback either. */
-  #isRecorded({ type }: AnyEvent, by?: Origin): boolean {
-    return this.#concurrent.openMarks > 0 && this.isReduced(type, by?.parent !== undefined);
   }
 
   #reduce(event: AnyEvent): readonly unknown[] {

@@ -1,17 +1,9 @@
-import {
-  allow,
-  defineEvent,
-  definePolicy,
-  definePrompt,
-  defineSlice,
-  defineTool,
-  DefinitionError,
-} from "@proviso/core";
+import { defineEvent, definePolicy, definePrompt, defineSlice, DefinitionError, allow } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { evaluateCalls, noted, notes, promptOf, rejectionOf, thrownBy } from "./support.ts";
+import { noted, notes, promptOf, rejectionOf, thrownBy } from "./support.ts";
 
 const answer = () => modelAdapter(scriptedModel([{ text: "done" }]));
 const namesake = defineSlice({ name: "notes", initial: 0 });
@@ -126,35 +118,3 @@ test("SES-4 forks without an id get different ones, and a fork can restore its o
   one.restore(snapshot);
   expect(one.get(notes)).toEqual([]);
 });
-
-test.each([[], [notes]])(
-  "SES-4 what no slice reduced when it happened is not reduced by one that joins later, when a call is undone",
-  async (...slices) => {
-    const ended = defineSlice({
-      name: "ended",
-      initial: 0,
-      reducers: ({ on }) => on("prompt.executed", (count) => count + 1),
-    });
-    const session = createSession({ slices });
-    const begun = Promise.withResolvers<void>();
-    const joined = Promise.withResolvers<void>();
-    const failing = defineTool({
-      name: "failing",
-      description: "Fails.",
-      input: z.object({}),
-      execute: async () => {
-        begun.resolve();
-        await joined.promise;
-        throw new Error("It failed.");
-      },
-    });
-    const evaluating = evaluateCalls(promptOf({ tools: [failing], slices: [] }), [{ name: "failing" }], { session });
-    await begun.promise;
-    await answer().evaluate(promptOf({ slices: [] }), { session });
-    await answer().evaluate(promptOf({ slices: [ended] }), { session });
-    expect(session.get(ended)).toBe(1);
-    joined.resolve();
-    await evaluating;
-    expect(session.get(ended)).toBe(2);
-  },
-);
