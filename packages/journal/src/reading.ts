@@ -15,7 +15,7 @@ export interface ReadRun {
   readonly attempt: number;
   /** The writer of the last frame. */
   readonly writer: string;
-  /** The mark of the first frame; undefined: there is none. Another run of the same id has another one. */
+  /** The writer of the first frame; undefined: there is none. Another run of the same id has another one. */
   readonly begunBy: string | undefined;
   /** The mark of the last frame; undefined: there is none. */
   readonly endedBy: string | undefined;
@@ -52,9 +52,9 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     check(frame);
     const read = entriesOf(frame, store.name);
     endedBy = markOf(frame);
-    begunBy ??= endedBy;
     for (const entry of read) entries.push(entry);
     ({ writer } = frame);
+    begunBy ??= writer;
     attempt = read.at(-1)?.attempt ?? attempt;
     forkOf ??= readSummary(frame.summary)?.forkOf;
   }

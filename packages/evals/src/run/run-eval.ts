@@ -1,5 +1,6 @@
 // Runs every row on every variant: what is kept is used again, the rest is asked, within the run's limits.
 import { systemClock, type Usage } from "@proviso/core";
+import { noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
 import { namedRows, ordered } from "../data/rows.ts";
 import { defaultTimeoutMs, type Bounds } from "../bounded.ts";
@@ -241,10 +242,13 @@ class EvalRun {
     }
     this.#expected.begin(worstCase);
     const begun = store.begin(key, worstCase);
-    if (begun !== undefined) await begun;
-    if (side.keeping === undefined) return worstCase;
-    await side.keeping;
+    const { keeping } = side;
+    if (begun === undefined && keeping === undefined) return worstCase;
+    await begun;
+    await keeping;
     side.keeping = undefined;
+    // Other attempts went on meanwhile, and may have spent more than was expected of them.
+    if (!this.#expected.fits(world.budget, noUsage)) this.#end.end("budget", "What is left does not pay for more.");
     if (!this.#end.isOver) return worstCase;
     this.#expected.end(worstCase);
     return undefined;

@@ -75,6 +75,8 @@ async function handedOut(
   const key = keyFields(planned);
   try {
     const left = budget === undefined ? undefined : leftOf(budget);
+    // What is left may have been spent since the attempt was found to fit.
+    if (left === "nothing") return { notRun: "budget", usage: noUsage };
     const record = await workers.run({ eval: definition.name, fingerprint, key, budget: left }, signal);
     const usage = addUsage(record.usage, record.judgeUsage);
     budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(usage);
@@ -88,10 +90,11 @@ async function handedOut(
   }
 }
 
-/** The limits that are left: one attempt may spend no more. */
-function leftOf(tracker: BudgetTracker): Budget {
+/** The limits that are left: one attempt may spend no more. "nothing": one of them is used up, and no budget says that. */
+function leftOf(tracker: BudgetTracker): Budget | "nothing" {
   const { totalTokens, inputTokens, outputTokens, costUsd } = tracker.remaining();
-  const limit = (left: number): number | undefined => (left > 0 && left < Infinity ? left : undefined);
+  if (Math.min(totalTokens, inputTokens, outputTokens, costUsd) <= 0) return "nothing";
+  const limit = (left: number): number | undefined => (left < Infinity ? left : undefined);
   return {
     maxTotalTokens: limit(totalTokens),
     maxInputTokens: limit(inputTokens),

@@ -8,6 +8,7 @@ import { kindsByName, type RunKind } from "../kinds.ts";
 import type { RunProgress } from "../progress.ts";
 import type { WorkerOptions } from "../queue.ts";
 import { patient } from "./connections.ts";
+import { makeDue } from "./due.ts";
 import { jobIdOf, Shelf, type Cancelling, type JobData, type RedisOptions } from "./shelf.ts";
 
 const optionNames = {
@@ -190,7 +191,12 @@ class RunWorker implements AsyncDisposable {
     await this.#shelf.setStanding(id, { state: "suspended" });
     await job.moveToDelayed(systemClock.now() + waitMs, token);
     // The decision may have come before the run was put aside.
-    if ((await this.#shelf.journal.describe(id))?.state !== "suspended") await job.promote().catch(() => {});
+    try {
+      if ((await this.#shelf.journal.describe(id))?.state !== "suspended") await makeDue(job);
+    } catch {
+      // Whether the decision has come is not known.
+      await job.changeDelay(Math.min(waitMs, sendAgainMs)).catch(() => {});
+    }
     throw new DelayedError();
   }
 
