@@ -17,8 +17,8 @@ async function started(): Promise<PGlite> {
   const kept = join(cache, `pglite-${version}-empty.tar`);
   try {
     return await PGlite.create({ loadDataDir: new Blob([readFileSync(kept)]) });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  } catch {
+    // There is none yet, or none that can be read.
   }
   const made = await PGlite.create();
   const empty = await made.dumpDataDir("none");
