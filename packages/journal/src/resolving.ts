@@ -9,6 +9,7 @@ import {
   type ToolReturn,
 } from "@proviso/core";
 import { describeValue, returnedResult, toJsonValue } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
 import { redactionOf } from "@proviso/runtime/internal";
 import {
   hashOfToken,
@@ -103,7 +104,12 @@ function wrongToken(): JournalError {
   return new JournalError("The token is unknown, used or expired.", { reason: "token" });
 }
 
-/** A decision as plain JSON. @throws {DefinitionError} for a value that is no decision, and for a decision that comes later again. */
+const decisionNames = { allowed: true, reason: true, input: true, later: true, result: true };
+
+/**
+ * A decision as plain JSON.
+ * @throws {DefinitionError} for a value that is no decision or has a key that none has, and for a decision that comes later again.
+ */
 function resolutionOf(given: PolicyDecision | { readonly result: ToolReturn<unknown> }): Resolution {
   const decision = given as Partial<{
     allowed: unknown;
@@ -113,6 +119,7 @@ function resolutionOf(given: PolicyDecision | { readonly result: ToolReturn<unkn
     result: unknown;
   }>;
   if (typeof decision === "object" && decision !== null) {
+    checkOptionNames("The decision", decision, decisionNames);
     if (decision.allowed === true) {
       const { input } = decision;
       return input === undefined ? { allowed: true } : { allowed: true, input: plainValue("input", input) };

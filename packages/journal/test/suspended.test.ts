@@ -241,6 +241,20 @@ describe("a run that waits for a decision", () => {
     await expect(journal.resolve(pending.token, allow())).rejects.toMatchObject(wrong);
   });
 
+  it.each(["arguments", "args", "updatedInput"])(
+    "SUS-2 a decision with %s is refused: the call would run unedited",
+    async (key) => {
+      const journal = memoryJournal();
+      const { pending } = await waiting(journal, desk([]));
+      const decision = { allowed: true, [key]: { to: "staging" } } as const;
+      await expect(journal.resolve(pending.token, decision as never)).rejects.toMatchObject({
+        code: "definition",
+        message: `The decision has no option ${key}. Did you mean input?`,
+      });
+      await journal.resolve(pending.token, allow());
+    },
+  );
+
   it.each([[undefined], [{}], [{ allowed: "yes" }], [suspend("Again?")], [true], [allow(Symbol("x"))]])(
     "SUS-2 %o is no decision",
     async (decision) => {

@@ -189,8 +189,8 @@ export interface ApprovalRequest {
 }
 
 /**
- * Asks before a tool runs: `evaluate(prompt, { policies: [requireApproval(ask)] })`. An answer that is not an Approval
- * denies, and so does an error; the wait ends with the evaluation. While the answer is pending, no lock is held and the
+ * Asks before a tool runs: `evaluate(prompt, { policies: [requireApproval(ask)] })`. An answer that is not an Approval,
+ * or has a key that none has, denies, and so does an error; the wait ends with the evaluation. While the answer is pending, no lock is held and the
  * tool's `timeoutMs` does not run. The checks of all policies run before the question, and again on the input that was
  * approved.
  * @example
@@ -231,10 +231,20 @@ export function requireApproval(
   });
 }
 
-/** @throws {DefinitionError} for `true`, a text and the like: the call is denied, and the model and the log read why. */
+const answerNames: readonly string[] = ["approved", "input", "reason", "later", "expiresInMs"];
+
+/**
+ * The call is denied then, and the model and the log read why. Arguments that a person changed under another name would
+ * be lost, and the call that was not wanted would run.
+ * @throws {DefinitionError} for `true`, a text and the like, and for a key that no answer has.
+ */
 function assertApproval(answer: unknown): void {
-  if (typeof answer === "object") return;
+  const isObject = typeof answer === "object" && answer !== null;
+  const unknown = isObject
+    ? Object.entries(answer).find(([key, value]) => value !== undefined && !answerNames.includes(key))?.[0]
+    : undefined;
+  if (isObject && unknown === undefined) return;
   throw new DefinitionError(
-    `requireApproval was answered with ${describeValue(answer)}: it takes { approved: true }, { approved: false, reason } or { later: question }.`,
+    `requireApproval was answered with ${describeValue(unknown ?? answer)}: it takes { approved: true, input }, { approved: false, reason } or { later: question, expiresInMs }.`,
   );
 }

@@ -94,6 +94,25 @@ test.each<readonly [string, Approval, object]>([
   expect(await deploying(async () => approval)).toMatchObject(result);
 });
 
+test.each([
+  { approved: true, arguments: { to: "test" } },
+  { approved: true, args: { to: "test" } },
+  { approved: true, reason: "Only there.", updatedInput: { to: "test" } },
+])(
+  "KIT-11 an edit under a name that no answer has denies: the call that the person did not want would run: %o",
+  async (answer) => {
+    const result = await deploying(async () => answer as never);
+    const name = Object.keys(answer).at(-1);
+    expect(result).toMatchObject({ success: false, message: expect.stringContaining(`was answered with "${name}"`) });
+    expect(result).toMatchObject({ message: expect.stringContaining("it takes { approved: true, input }") });
+  },
+);
+
+test("KIT-11 a key that is undefined counts as left out, and a reason may stand beside a permission", async () => {
+  const answer = { approved: true, reason: "Fine.", arguments: undefined };
+  expect(await deploying(async () => answer as never)).toMatchObject({ success: true, value: "deploy prod" });
+});
+
 test("KIT-8 arguments put in place are validated again", async () => {
   expect(await deploying(() => ({ approved: true, input: { to: 5 } }))).toMatchObject({
     success: false,

@@ -1,5 +1,5 @@
 import { type ApprovalContext, type Suspension, type Tool, type ToolPolicy, DefinitionError } from "@proviso/core";
-import { messageOf } from "@proviso/core/internal";
+import { describeValue, messageOf } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
 import type { PolicyQuestion } from "../recording/contract.ts";
 import type { Run } from "../run.ts";
@@ -144,9 +144,21 @@ async function decide(run: Run, question: PolicyQuestion, ask: () => Promise<unk
   return decideLater(run, question, decision.later);
 }
 
-/** Only `{ allowed: true }` lets the call go on. */
+const allowedNames: readonly string[] = ["allowed", "input", "reason"];
+
+/**
+ * Only `{ allowed: true }` lets the call go on, with an input or without one. Arguments under another name would be lost,
+ * and the call that the policy changed would run as it was.
+ */
 export function decidedBy({ name }: ToolPolicy, tool: Tool, decision: Answered | null | undefined): Decided {
-  if (decision?.allowed === true) return { input: decision.input };
+  if (decision?.allowed === true) {
+    const unknown = Object.entries(decision).find(([key, value]) => value !== undefined && !allowedNames.includes(key));
+    if (unknown === undefined) return { input: decision.input };
+    const key = describeValue(unknown[0]);
+    return {
+      denied: `The policy ${name} allowed ${tool.name} with ${key}, which no decision has: allow(input) replaces the arguments.`,
+    };
+  }
   const reason: unknown = decision?.allowed === false ? decision.reason : undefined;
   if (typeof reason === "string" && reason.trim() !== "") return { denied: reason };
   return { denied: `The policy ${name} did not allow ${tool.name}.` };

@@ -69,6 +69,25 @@ test.each([
   }
 });
 
+test.each(["arguments", "args", "updatedInput", "later"])(
+  "TOOL-10 a permission with %s denies: what it was to change would be lost",
+  async (key) => {
+    const decision = { allowed: true, [key]: { amount: 1 } } as unknown as PolicyDecision;
+    for (const policy of [decides(decision), definePolicy({ name: "odd", approve: () => decision })]) {
+      const { paid, success, message } = await paying([policy]);
+      expect([paid, success]).toEqual([[], false]);
+      expect(message).toBe(
+        `The policy odd allowed pay with "${key}", which no decision has: allow(input) replaces the arguments.`,
+      );
+    }
+  },
+);
+
+test("TOOL-10 a permission may have a reason, and what is undefined counts as left out", async () => {
+  const decision = { allowed: true, reason: "Fine.", later: undefined } as PolicyDecision;
+  expect((await paying([decides(decision)])).success).toBe(true);
+});
+
 test("TOOL-10 a decision that cannot be read denies", async () => {
   const decision = {
     get allowed(): boolean {
