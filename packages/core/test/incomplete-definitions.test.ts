@@ -1,4 +1,12 @@
-import { definePolicy, defineSlice, defineTool, DefinitionError, allow } from "@proviso/core";
+import {
+  definePolicy,
+  definePrompt,
+  defineSection,
+  defineSlice,
+  defineTool,
+  DefinitionError,
+  allow,
+} from "@proviso/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -27,5 +35,35 @@ describe("PRM-6 a definition that lacks what it needs says what", () => {
 
   test("a state that is undefined is one", () => {
     expect(defineSlice({ name: "seen", initial: undefined }).initial).toBe(undefined);
+  });
+});
+
+describe("PRM-7 a section is shown in the system message or in the user message", () => {
+  test.each(["assistant", "User", "developer", "", 1, null])(
+    "the role %o is refused, and would have been the user's",
+    (role) => {
+      const section = { key: "a", text: "x", role } as never;
+      const mustBe = `must be "system" or "user", not ${JSON.stringify(role)}.`;
+      expect(() => definePrompt({ key: "p", sections: [section] })).toThrow(
+        `The role of section "a" of prompt "app/p" ${mustBe}`,
+      );
+      expect(() => definePrompt({ key: "p", sections: [{ key: "t", children: [section] }] })).toThrow(
+        `The role of section "t.a" of prompt "app/p" ${mustBe}`,
+      );
+      expect(() => defineSection(section)).toThrow(new DefinitionError(`The role of section "a" ${mustBe}`));
+    },
+  );
+
+  test("a role that is undefined counts as left out", () => {
+    const { system } = definePrompt({
+      key: "p",
+      sections: [
+        { key: "a", text: "x", role: undefined },
+        { key: "b", text: "y", role: "user" },
+      ],
+    })
+      .bind()
+      .render();
+    expect(system).toBe("x");
   });
 });

@@ -1,5 +1,6 @@
 import { DefinitionError } from "../errors.ts";
 import { checkLists } from "../lists.ts";
+import { describeValue } from "../values.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
@@ -89,7 +90,7 @@ export interface SectionDefinition<
 
 /**
  * Defines a section that several prompts share. A prompt whose params lack one of the section's does not compile.
- * @throws {DefinitionError} on a malformed key, or a summary that is missing.
+ * @throws {DefinitionError} on a malformed key, a role that is none, or a summary that is missing.
  */
 export function defineSection<
   PS extends ObjectSchema = Schema<{}, {}>,
@@ -137,7 +138,12 @@ export function checkSection(section: Section<never>, path: string, of = ""): vo
   checkOptionNames(`The section "${path}"`, section, sectionNames);
   const lists = ["tools", "providerTools", "policies", "resources", "slices", "children"] as const;
   checkLists(`section "${path}"${of}`, section, ...lists);
-  const { visibility, summary } = section;
+  const { visibility, summary, role } = section;
+  if (role !== undefined && role !== "system" && role !== "user") {
+    throw new DefinitionError(
+      `The role of section "${path}"${of} must be "system" or "user", not ${describeValue(role)}.`,
+    );
+  }
   if (visibility === undefined || visibility === "full") return;
   if (visibility !== "summary" && typeof visibility !== "function") {
     throw new DefinitionError(`The visibility of section "${path}" must be "full", "summary" or a function.`);
