@@ -5,7 +5,10 @@ import { nearestName } from "./nearest-name.ts";
 /** Every name of an options' type, each once: the compiler finds one that is missing or too much. */
 export type OptionNames<T> = { readonly [K in keyof T]-?: true };
 
-/** What the same thing is called elsewhere; of several the first counts that is known at the place. */
+/**
+ * What the same thing is called elsewhere; of several the first counts that is known at the place. `known=shown`: what
+ * the message shows where `known` is one of the place's names.
+ */
 const elsewhere: ReadonlyMap<string, readonly string[]> = new Map([
   ["maxTokens", ["maxOutputTokens", "maxTotalTokens"]],
   ["max_tokens", ["maxOutputTokens"]],
@@ -19,6 +22,7 @@ const elsewhere: ReadonlyMap<string, readonly string[]> = new Map([
   ["maxIterations", ["maxTurns"]],
   ["stopWhen", ["maxTurns"]],
   ["stopSequences", ["stop"]],
+  ["needsApproval", ["execute=a policy of requireApproval"]],
   ["arguments", ["input"]],
   ["args", ["input"]],
   ["updatedInput", ["input"]],
@@ -65,7 +69,8 @@ function shown(name: string): string {
 }
 
 function pointer(name: string, names: readonly string[]): string {
-  const meant = elsewhere.get(name)?.find((other) => names.includes(other)) ?? nearestName(name, names);
+  const other = elsewhere.get(name)?.find((other) => names.includes(other.split("=")[0]!));
+  const meant = other?.split("=").at(-1) ?? nearestName(name, names);
   if (meant !== undefined) return `Did you mean ${meant}?`;
   if (names.length === 0) return "It takes none.";
   const more = names.length > mostListed ? ", and more" : "";

@@ -6,6 +6,7 @@ import type { Binding } from "../resources/binding.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
+import { checkPlacedTool } from "../tool/check-tool.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -138,6 +139,7 @@ export function checkSection(section: Section<never>, path: string, of = ""): vo
   checkOptionNames(`The section "${path}"`, section, sectionNames);
   const lists = ["tools", "providerTools", "policies", "resources", "slices", "children"] as const;
   checkLists(`section "${path}"${of}`, section, ...lists);
+  section.tools?.forEach(checkPlacedTool);
   const { visibility, summary, role } = section;
   if (role !== undefined && role !== "system" && role !== "user") {
     throw new DefinitionError(

@@ -1,16 +1,13 @@
-import { describeValue } from "../values.ts";
-import { DefinitionError } from "../errors.ts";
 import type { BudgetTracker } from "../limits/budget.ts";
 import type { Deadline } from "../limits/clock.ts";
 import type { Prompt, RenderedPrompt } from "../prompt/template.ts";
 import type { EvaluateOptions, PromptResponse, ProviderAdapter } from "../provider/adapter.ts";
 import type { Resources, UsedResources } from "../resources/binding.ts";
-import { checkOptionNames, type OptionNames } from "../option-names.ts";
-import { checkLists } from "../lists.ts";
 import type { ResourceKey } from "../resources/key.ts";
-import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
+import type { ObjectSchema, Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import { standardSchemaOf, type PlainJsonSchema } from "../validation/from-json-schema.ts";
+import { checkTool, markChecked } from "./check-tool.ts";
 import type { ToolReturn } from "./result.ts";
 
 /** What a model may call; made by `defineTool`. */
@@ -138,23 +135,6 @@ export interface ToolDefinition<
     | undefined;
 }
 
-const toolNames = {
-  name: true,
-  description: true,
-  input: true,
-  output: true,
-  readOnly: true,
-  uses: true,
-  idempotent: true,
-  transactional: true,
-  timeoutMs: true,
-  examples: true,
-  execute: true,
-  reconcile: true,
-} as const satisfies OptionNames<ToolDefinition<ObjectSchema, unknown>>;
-
-const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
-
 /**
  * A function that a model may call: `execute` gets the arguments, frozen, once they fit the schema, and its call is a
  * transaction. Calls that are neither `readOnly` nor declare `uses: []` run one after another, also within a turn.
@@ -179,27 +159,10 @@ export function defineTool<
   Value,
   const Uses extends readonly ResourceKey<unknown>[] | undefined = undefined,
 >(tool: ToolDefinition<IS, Value, Uses>): Tool<ToolInput<IS>, Value> {
-  const { name, description, execute } = tool as { readonly [K in keyof typeof tool]: unknown };
-  if (typeof name !== "string" || !namePattern.test(name)) {
-    throw new DefinitionError(
-      `The tool name ${typeof name === "string" ? JSON.stringify(name) : describeValue(name)} must match ${namePattern.source}.`,
-    );
-  }
-  checkOptionNames(`The tool "${name}"`, tool, toolNames);
-  if (typeof description !== "string") throw new DefinitionError(`The tool "${name}" needs a description: a text.`);
-  if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
-  const input = standardSchemaOf(tool.input, `The input of tool "${name}"`);
-  const output = standardSchemaOf(tool.output, `The output of tool "${name}"`) as Schema | undefined;
-  if (containerOf(jsonSchemaOf(input, "input", `The input of tool "${name}"`)) !== "object") {
-    throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
-  }
-  checkLists(`tool "${name}"`, tool, "uses", "examples");
-  if (tool.timeoutMs !== undefined && !(Number.isFinite(tool.timeoutMs) && tool.timeoutMs > 0)) {
-    throw new DefinitionError(`The timeoutMs of tool "${tool.name}" must be a positive number, not ${tool.timeoutMs}.`);
-  }
+  const { input, output } = checkTool(tool, standardSchemaOf);
   const schemas = { input, ...(output === undefined ? {} : { output }) };
   // ToolInput<IS> is what `input` yields; the compiler cannot see it through the conditional type.
-  return Object.freeze({ ...tool, ...schemas }) as unknown as Tool<ToolInput<IS>, Value>;
+  return markChecked(Object.freeze({ ...tool, ...schemas })) as unknown as Tool<ToolInput<IS>, Value>;
 }
 
 /** How far a call is. */

@@ -1,0 +1,77 @@
+// What a tool has to be, made by defineTool or written in a section.
+import { DefinitionError } from "../errors.ts";
+import { checkLists } from "../lists.ts";
+import { checkOptionNames, type OptionNames } from "../option-names.ts";
+import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
+import { describeValue } from "../values.ts";
+import type { Tool, ToolDefinition } from "./tool.ts";
+
+const toolNames = {
+  name: true,
+  description: true,
+  input: true,
+  output: true,
+  readOnly: true,
+  uses: true,
+  idempotent: true,
+  transactional: true,
+  timeoutMs: true,
+  examples: true,
+  execute: true,
+  reconcile: true,
+} as const satisfies OptionNames<ToolDefinition<ObjectSchema, unknown>>;
+
+const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** The tools that defineTool made: they cannot change, and are not checked again. */
+const checked = new WeakSet<object>();
+
+export function markChecked<T extends object>(tool: T): T {
+  checked.add(tool);
+  return tool;
+}
+
+/**
+ * Checks a tool that is put into a section, unless defineTool made it.
+ * @throws {DefinitionError} as defineTool does.
+ */
+export function checkPlacedTool(tool: Tool): void {
+  // An instance of a class may have fields of its own, which are no options.
+  if (!checked.has(tool)) checkTool(tool, (schema) => schema as Schema, isPlain(tool));
+}
+
+/**
+ * Returns the schemas, as `schemaOf` makes them of what was given.
+ * @throws {DefinitionError} naming the tool and what it has to have.
+ */
+export function checkTool(
+  tool: object,
+  schemaOf: (given: unknown, what: string) => Schema,
+  checksNames = true,
+): { readonly input: Schema; readonly output: Schema | undefined } {
+  const given = tool as { readonly [K in keyof Tool]: unknown };
+  const { name, description, execute, timeoutMs } = given;
+  if (typeof name !== "string" || !namePattern.test(name)) {
+    throw new DefinitionError(
+      `The tool name ${typeof name === "string" ? JSON.stringify(name) : describeValue(name)} must match ${namePattern.source}.`,
+    );
+  }
+  if (checksNames) checkOptionNames(`The tool "${name}"`, tool, toolNames);
+  if (typeof description !== "string") throw new DefinitionError(`The tool "${name}" needs a description: a text.`);
+  if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
+  const input = schemaOf(given.input, `The input of tool "${name}"`);
+  const output = schemaOf(given.output, `The output of tool "${name}"`) as Schema | undefined;
+  if (containerOf(jsonSchemaOf(input, "input", `The input of tool "${name}"`)) !== "object") {
+    throw new DefinitionError(`The input of tool "${name}" must be an object schema.`);
+  }
+  checkLists(`tool "${name}"`, tool, "uses", "examples");
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && (timeoutMs as number) > 0)) {
+    throw new DefinitionError(`The timeoutMs of tool "${name}" must be a positive number, not ${String(timeoutMs)}.`);
+  }
+  return { input, output };
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
