@@ -111,3 +111,34 @@ describe("ERR-4 an unknown option is refused, and the one that may be meant is n
     expect(pointed("constructor")).toContain("has no option constructor");
   });
 });
+
+describe("ERR-4 what other frameworks write", () => {
+  const js = (define: unknown) => define as (...given: readonly unknown[]) => unknown;
+  const { name: _, ...unnamed } = tool;
+  test.each<readonly [what: string, define: () => unknown, message: string]>([
+    ["a tool's id", () => js(defineTool)({ id: "t", ...unnamed }), "defineTool has no option id. Did you mean name?"],
+    [
+      "a function before the options",
+      () => js(defineTool)(() => "done", { name: "t", description: "T.", schema: z.object({}) }),
+      "defineTool takes one object, { name, description, input, execute }, not a function.",
+    ],
+    [
+      "nothing",
+      () => js(defineTool)(),
+      "defineTool takes one object, { name, description, input, execute }, not undefined.",
+    ],
+    [
+      "a prompt's id",
+      () => js(definePrompt)({ id: "p", text: "x" }),
+      "definePrompt has no option id. Did you mean key?",
+    ],
+    [
+      "a prompt's name alone",
+      () => js(definePrompt)({ name: "greeter", text: "x" }),
+      "The prompt key undefined must match ^[a-z0-9][a-z0-9._-]{0,63}$. A prompt needs a key: its name is what events and errors call it.",
+    ],
+    ["a prompt that is a text", () => js(definePrompt)("x"), 'definePrompt takes one object, { key, text }, not "x".'],
+  ])("ERR-4 %s", (_, define, message) => {
+    expect(define).toThrow(new DefinitionError(message));
+  });
+});

@@ -58,6 +58,27 @@ describe("ERR-4 an unknown option is refused", () => {
     expect(use).toThrow(message);
   });
 
+  test.each<readonly [what: string, use: () => unknown, message: string]>([
+    [
+      "a script that is a text",
+      () => scriptedModel("x" as never),
+      'scriptedModel takes a list of steps, [{ text: "Paris" }], not "x".',
+    ],
+    [
+      "a step without a list",
+      () => scriptedModel({ text: "x" } as never),
+      'scriptedModel takes a list of steps, [{ text: "Paris" }], not an object.',
+    ],
+    [
+      "a session's id alone",
+      () => createSession("thread-1" as never),
+      'createSession takes { slices, id }, not "thread-1".',
+    ],
+    ["slices alone", () => createSession([] as never), "createSession takes { slices, id }, not a list."],
+  ])("ERR-4 %s is refused", (_, use, message) => {
+    expect(use).toThrow(new DefinitionError(message));
+  });
+
   test("ERR-4 where a promise is the answer, it rejects", async () => {
     await expect(invokeTool(tool, {}, { sesion: 1 } as never)).rejects.toThrow("Did you mean session?");
     const { result } = await invokeTool(tool, {}, fakeEnvironment());
@@ -67,9 +88,22 @@ describe("ERR-4 an unknown option is refused", () => {
   test.each([
     ["timeout", "evaluate has no option timeout. Did you mean deadline?"],
     ["abortSignal", "Did you mean signal?"],
+    ["maxTokens", "Did you mean settings: { maxOutputTokens }?"],
+    ["max_tokens", "Did you mean settings: { maxOutputTokens }?"],
+    ["maxOutputTokens", "Did you mean settings: { maxOutputTokens }?"],
+    ["temperature", "Did you mean settings: { temperature }?"],
+    ["topP", "Did you mean settings: { topP }?"],
+    ["top_p", "Did you mean settings: { topP }?"],
+    ["seed", "Did you mean settings: { seed }?"],
+    ["stopSequences", "Did you mean settings: { stop }?"],
+    ["stop", "Did you mean settings: { stop }?"],
+    ["maxRetries", "Did you mean the adapter's throttle: { maxAttempts }?"],
+    ["deps", "Did you mean resources?"],
+    ["usageLimits", "Did you mean budget?"],
+    ["modelSettings", "Did you mean settings?"],
     ["maxSteps", "Did you mean maxTurns?"],
     ["sesion", "Did you mean session?"],
-    ["temperature", "evaluate has no option temperature. It takes deadline, budget, signal,"],
+    ["colour", "evaluate has no option colour. It takes deadline, budget, signal,"],
   ])("ERR-4 ERR-1 evaluate and stream: %s", async (name, message) => {
     const options = { [name]: 5 } as never;
     for (const refused of [adapter.evaluate(prompt, options), adapter.stream(prompt, options).response]) {

@@ -1,4 +1,5 @@
-import type { FeedbackProvider } from "@proviso/core";
+import { DefinitionError, type FeedbackProvider } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 
 type Every = FeedbackProvider["every"];
@@ -41,11 +42,20 @@ function tokens(count: number, what: string): readonly string[] {
   return Number.isFinite(count) ? [`${Math.max(0, Math.floor(count))} ${what}`] : [];
 }
 
-/** Gives a fixed text, again and again. */
+/**
+ * Gives a fixed text, again and again.
+ * @throws {DefinitionError} for what is no text, and without `every`.
+ */
 export function staticFeedback(
   text: string,
   options: { readonly every: Every; readonly name?: string | undefined },
 ): FeedbackProvider {
+  if (typeof text !== "string") throw new DefinitionError(`staticFeedback needs a text, not ${describeValue(text)}.`);
   checkOptionNames("staticFeedback", options, { every: true, name: true });
+  if ((options as Partial<typeof options> | undefined)?.every === undefined) {
+    throw new DefinitionError(
+      `staticFeedback(${describeValue(text)}, { every }) needs every: { calls: 5 } or { ms: 60_000 }, for example.`,
+    );
+  }
   return { name: options.name ?? "reminder", every: options.every, provide: () => text };
 }

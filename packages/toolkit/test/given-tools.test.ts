@@ -1,7 +1,15 @@
 import { definePrompt, defineTool, DefinitionError } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
-import { allOf, anyOf, readBeforeWrite, requireApproval, requireFiles, sequentialDependency } from "@proviso/toolkit";
+import {
+  allOf,
+  anyOf,
+  readBeforeWrite,
+  requireApproval,
+  requireFiles,
+  sequentialDependency,
+  staticFeedback,
+} from "@proviso/toolkit";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -33,6 +41,11 @@ describe("KIT-11 what is given to a policy or a checker is looked at when it is 
       () => js(requireApproval)(() => true, { tools: ["pay"] }),
       'The tools of policy "require-approval" must be a list of what defineTool makes: tools[0] has no execute. It is "pay".',
     ],
+    [
+      () => js(staticFeedback)("x"),
+      'staticFeedback("x", { every }) needs every: { calls: 5 } or { ms: 60_000 }, for example.',
+    ],
+    [() => js(staticFeedback)(5, { every: { calls: 1 } }), "staticFeedback needs a text, not 5."],
     [() => js(requireFiles)(), 'requireFiles takes paths, requireFiles("a.md", "b.md"), not undefined.'],
     [() => js(requireFiles)(["a.md"]), 'requireFiles takes paths, requireFiles("a.md", "b.md"), not a list.'],
     [() => js(allOf)([requireFiles("a.md")]), "The completion of allOf must be one checker"],

@@ -182,7 +182,7 @@ function isCount(value: unknown): boolean {
 }
 
 function checkedLimits(budget: Budget): BudgetAmounts {
-  checkOptionNames("A budget", budget, budgetNames);
+  recordOf(budget, budgetNames, "A budget");
   const given = limitNames.filter((name) => budget[name] !== undefined);
   if (given.length === 0 && budget.deadline === undefined) {
     throw new DefinitionError(`A budget needs at least one limit: ${limitNames.join(", ")} or deadline.`);

@@ -1,5 +1,5 @@
 import { DefinitionError } from "../errors.ts";
-import { isRecord } from "../values.ts";
+import { describeValue, isRecord } from "../values.ts";
 
 /** Time from outside: epoch milliseconds, and a way to wait. */
 export interface Clock {
@@ -89,11 +89,13 @@ export function deadlineIn(ms: number, clock: Clock = systemClock): Deadline {
 
 /**
  * A deadline at a moment.
- * @throws {DefinitionError} when the date is invalid.
+ * @throws {DefinitionError} when it is no Date, or an invalid one.
  */
 export function deadlineAt(at: Date, clock: Clock = systemClock): Deadline {
-  const expiresAt = new Date(at.getTime());
-  if (Number.isNaN(expiresAt.getTime())) throw new DefinitionError("A deadline needs a valid date.");
+  const expiresAt = new Date(typeof (at as Partial<Date> | undefined)?.getTime === "function" ? at.getTime() : NaN);
+  if (Number.isNaN(expiresAt.getTime())) {
+    throw new DefinitionError(`deadlineAt needs a valid Date, not ${describeValue(at)}.`);
+  }
   return Object.freeze({ expiresAt, remainingMs: () => expiresAt.getTime() - clock.now() });
 }
 

@@ -114,6 +114,14 @@ export function checkKey(what: string, key: unknown, options: { readonly dots: b
   throw new DefinitionError(`${what} ${JSON.stringify(key) ?? String(key)} must match ${rule}.`);
 }
 
+/** @throws {DefinitionError} for a function, a list and the like. */
+export function checkText(what: string, text: unknown): void {
+  if (text === undefined || typeof text === "string") return;
+  throw new DefinitionError(
+    `The ${what} must be a text, not ${describeValue(text)}: what changes is a param, {{name}}.`,
+  );
+}
+
 const sectionNames = {
   key: true,
   title: true,
@@ -139,6 +147,8 @@ export function checkSection(section: Section<never>, path: string, of = ""): vo
   checkOptionNames(`The section "${path}"`, section, sectionNames);
   const lists = ["tools", "providerTools", "policies", "resources", "slices", "children"] as const;
   checkLists(`section "${path}"${of}`, section, ...lists);
+  for (const name of ["title", "text", "summary"] as const)
+    checkText(`${name} of section "${path}"${of}`, section[name]);
   section.tools?.forEach(checkPlacedTool);
   const { visibility, summary, role } = section;
   if (role !== undefined && role !== "system" && role !== "user") {

@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { describeValue, isRecord } from "../values.ts";
 import { checkLists } from "../lists.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { PlacesInTexts } from "./placed-params.ts";
@@ -23,7 +24,7 @@ import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type Promp
 import type { CheckedText, TextKeys } from "./placeholders.ts";
 import { renderPrompt, wholeOutline } from "./render.ts";
 import type { RenderedSection } from "./rendered-sections.ts";
-import { checkKey, type CheckedSections, type Section } from "./section.ts";
+import { checkKey, checkText, keyPattern, type CheckedSections, type Section } from "./section.ts";
 import type { Visibility } from "./disclosure/visibility.ts";
 
 /** What `definePrompt` takes: `sections`, or `text` for a prompt of one user message. */
@@ -160,8 +161,12 @@ export function definePrompt<
   const T extends string = never,
 >(definition: PromptDefinition<PS, OS, S, T>): PromptTemplate<InputOf<PS>, OS extends Schema ? OutputOf<OS> : string> {
   type Output = OS extends Schema ? OutputOf<OS> : string;
+  if (!isRecord(definition)) {
+    throw new DefinitionError(`definePrompt takes one object, { key, text }, not ${describeValue(definition)}.`);
+  }
   const { ns = "app", key } = definition;
   checkKey("The prompt's ns", ns, { dots: true });
+  if ((key as unknown) === undefined) refuseUnkeyed(definition);
   checkKey("The prompt key", key, { dots: true });
   checkOptionNames(`The prompt "${ns}/${key}"`, definition, promptNames);
   checkLists(`prompt "${ns}/${key}"`, definition, ...listNames);
@@ -178,6 +183,14 @@ export function definePrompt<
   });
   templates.set(template, compiled);
   return template;
+}
+
+/** Other frameworks call it otherwise. */
+function refuseUnkeyed(definition: object): never {
+  checkOptionNames("definePrompt", definition, promptNames);
+  throw new DefinitionError(
+    `The prompt key undefined must match ${keyPattern.source}. A prompt needs a key: its name is what events and errors call it.`,
+  );
 }
 
 const promptNames = {
@@ -277,6 +290,7 @@ function sectionsOf({ ns, key, sections, text }: AnyDefinition): readonly Sectio
   if (sections !== undefined && text !== undefined) {
     throw new DefinitionError(`The prompt "${ns}/${key}" has both sections and text: give one.`);
   }
+  checkText(`text of prompt "${ns}/${key}"`, text);
   return text === undefined ? (sections ?? []) : [{ key: "text", text, role: "user" }];
 }
 

@@ -41,12 +41,17 @@ export interface EventType<Name extends string = string, Payload = unknown> {
  * session.on(noted, ({ text }) => console.log(text)); // Buy milk.
  * session.dispatch(noted({ text: "Buy milk." }));
  * ```
- * @throws {DefinitionError} when the name is a framework event's.
+ * @throws {DefinitionError} when the name is no text, or a framework event's.
  */
 export function defineEvent<const Name extends string, S extends ObjectSchema>(
   type: Name,
   schema: S,
 ): EventType<Name, OutputOf<S>> {
+  if (typeof type !== "string") {
+    throw new DefinitionError(
+      `The type of an event must be a text, defineEvent("noted", schema), not ${describeValue(type)}.`,
+    );
+  }
   if (type === "" || type === "*" || type.startsWith("tool:") || isFrameworkEventType(type)) {
     throw new DefinitionError(`"${type}" cannot be the name of an application event: the framework uses it.`);
   }

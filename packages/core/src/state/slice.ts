@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { describeValue } from "../values.ts";
 import { describeIssues, parseWithSchemaSync, type Schema } from "../schema.ts";
 import { filterKey, type EventFilter, type EventOf } from "./event.ts";
 import { checkOptionNames } from "../option-names.ts";
@@ -127,6 +128,11 @@ export function defineSlice<State, Kind extends Slice["kind"] = "state">(slice: 
         { issues: fits.issues },
       );
     }
+  }
+  if (slice.reducers !== undefined && typeof slice.reducers !== "function") {
+    throw new DefinitionError(
+      `The reducers of slice "${slice.name}" must be a function, ({ on }) => on(added, (draft, event) => …), not ${describeValue(slice.reducers)}.`,
+    );
   }
   const initial = frozenState(slice.name, slice.initial);
   const registered: Slice["registered"][number][] = [];

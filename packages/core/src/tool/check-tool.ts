@@ -3,7 +3,7 @@ import { DefinitionError } from "../errors.ts";
 import { checkLists } from "../lists.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
-import { describeValue } from "../values.ts";
+import { describeValue, isRecord } from "../values.ts";
 import type { Tool, ToolDefinition } from "./tool.ts";
 
 const toolNames = {
@@ -49,8 +49,14 @@ export function checkTool(
   schemaOf: (given: unknown, what: string) => Schema,
   checksNames = true,
 ): { readonly input: Schema; readonly output: Schema | undefined } {
+  if (!isRecord(tool)) {
+    throw new DefinitionError(
+      `defineTool takes one object, { name, description, input, execute }, not ${describeValue(tool)}.`,
+    );
+  }
   const given = tool as { readonly [K in keyof Tool]: unknown };
   const { name, description, execute, timeoutMs } = given;
+  if (name === undefined) checkOptionNames("defineTool", tool, toolNames);
   if (typeof name !== "string" || !namePattern.test(name)) {
     throw new DefinitionError(
       `The tool name ${typeof name === "string" ? JSON.stringify(name) : describeValue(name)} must match ${namePattern.source}.`,

@@ -11,7 +11,7 @@ import {
   type SessionSnapshot,
   type Slice,
 } from "@proviso/core";
-import { checkOptionNames } from "@proviso/core/provider";
+import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import { checkList, describeValue, frozenJson, openedSections } from "@proviso/core/internal";
 import { systemId } from "../environment.ts";
 import { createLock } from "../transactions/lock.ts";
@@ -32,6 +32,8 @@ const marks = new WeakMap<SessionSnapshot, SessionMark>();
 export function createSession(
   options: { readonly slices?: readonly Slice[] | undefined; readonly id?: string | undefined } = {},
 ): Session {
+  const given: unknown = options;
+  if (!isRecord(given)) throw new DefinitionError(`createSession takes { slices, id }, not ${describeValue(given)}.`);
   checkOptionNames("createSession", options, { slices: true, id: true });
   checkList("The slices of createSession", "slices", options.slices);
   const core = createCore(options.id ?? systemId());

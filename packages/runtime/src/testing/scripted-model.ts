@@ -1,4 +1,5 @@
 import {
+  DefinitionError,
   systemClock,
   type Clock,
   type GeneratedFile,
@@ -11,6 +12,7 @@ import {
   type Source,
   type TokenLogprob,
 } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames, type FinishReason } from "@proviso/core/provider";
 import { testModels } from "../test-models.ts";
 import { type Environment } from "../environment.ts";
@@ -93,6 +95,9 @@ export function scriptedModel(
     readonly capabilities?: Partial<ModelProvider["capabilities"]> | undefined;
   } = {},
 ): ScriptedModel {
+  if (!Array.isArray(steps)) {
+    throw new DefinitionError(`scriptedModel takes a list of steps, [{ text: "Paris" }], not ${describeValue(steps)}.`);
+  }
   checkOptionNames("scriptedModel", options, { clock: true, random: true, newId: true, capabilities: true });
   checkOptionNames("The capabilities of scriptedModel", options.capabilities, {
     tools: true,
