@@ -1,6 +1,7 @@
 // The deltas of a streamed answer, as a record has them: without secrets.
 import type { ModelDelta } from "@proviso/core/provider";
 import { textOf } from "../streaming/deltas.ts";
+import { ShownText } from "../streaming/shown-text.ts";
 import type { Secrets } from "../secrets.ts";
 import type { EntryContent, EntryOf } from "./entries.ts";
 
@@ -13,11 +14,11 @@ export function deltaOf({ text, of }: EntryOf<"delta">): ModelDelta {
 
 /**
  * Returns what keeps a delta before it is taken. What may become a secret is held back until more has come, as it is in
- * what is streamed; what is held back at the end is in the answer. What comes when the evaluation is over is neither kept
- * nor taken.
+ * what is streamed; what is held back at the end is in the answer. Where a secret becomes known, what is kept from then on
+ * hides it, too. What comes when the evaluation is over is neither kept nor taken.
  */
 export function keptDeltas(
-  secrets: Secrets | undefined,
+  secretsNow: () => Secrets | undefined,
   {
     keep,
     take,
@@ -28,16 +29,33 @@ export function keptDeltas(
     isOver(): boolean;
   },
 ): (delta: ModelDelta) => void {
-  let pieces: Partial<Record<"text" | "reasoning", ReturnType<Secrets["pieces"]>>> = {};
+  let secrets = secretsNow();
+  const kept = {
+    reasoning: new ShownText(secrets, (text) => keep({ text, of: "reasoning" })),
+    text: new ShownText(secrets, (text) => keep({ text })),
+  };
+  const revise = (): void => {
+    keep({ text: "", of: "reset" });
+    kept.reasoning.showAgain();
+    kept.text.showAgain();
+  };
+  const learn = (): void => {
+    const known = secretsNow();
+    if (known === secrets) return;
+    secrets = known;
+    const isRight = kept.reasoning.learn(secrets);
+    if (!kept.text.learn(secrets) || !isRight) revise();
+  };
   return (delta) => {
     if (isOver()) return;
+    learn();
     if (delta.kind === "reset") {
-      pieces = {};
+      kept.reasoning.reset();
+      kept.text.reset();
       keep({ text: "", of: "reset" });
     } else {
       const text = textOf(delta);
-      const hidden = secrets === undefined ? text : (pieces[delta.kind] ??= secrets.pieces()).add(text);
-      if (hidden !== "") keep(delta.kind === "text" ? { text: hidden } : { text: hidden, of: delta.kind });
+      if (text !== "" && !kept[delta.kind].add(text)) revise();
     }
     take(delta);
   };
