@@ -18,7 +18,8 @@ export { shownAddress } from "./request/shown-address.ts";
 export { differences } from "./resources/differences.ts";
 export type { ComparedTrees } from "./resources/differences.ts";
 export { globMatcher } from "./resources/glob.ts";
-export { callOf, guardable, guardedBy } from "./resources/guard.ts";
+export { guardable, guardedBy } from "./resources/guard.ts";
+export { callOf } from "./resources/held-guard.ts";
 export {
   deepest,
   isName,

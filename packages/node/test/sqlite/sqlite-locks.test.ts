@@ -1,4 +1,4 @@
-import { allow, definePolicy, definePrompt, type ToolContext, type ToolPolicy } from "@proviso/core";
+import { allow, definePolicy, definePrompt, defineTool, type ToolContext, type ToolPolicy } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { sqliteResource, SqliteDatabase } from "@proviso/node";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
@@ -7,7 +7,8 @@ import { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { nested, schema, sqlTool, texts } from "./support.ts";
+import { z } from "zod";
+import { memoryDatabase, nested, schema, sqlTool, texts } from "./support.ts";
 
 type Work = Parameters<typeof sqlTool>[1];
 const count = (database: SqliteDatabase): unknown => database.get("SELECT count(*) FROM notes");
@@ -76,4 +77,34 @@ test("RES-6 so does a read-only evaluation inside the call that reads first", as
 test("RES-6 a call that only reads, with its policy, locks nobody out", async () => {
   const { results } = await besideReader(count, [few], true);
   expect(results).toMatchObject([{ success: true }, { success: true }]);
+});
+
+test("RES-5 TX-1 a database that a policy got to read is not written to by a handler that has not locked it", async () => {
+  const database = memoryDatabase();
+  let held: SqliteDatabase | undefined;
+  const look = definePolicy({
+    name: "look",
+    uses: [SqliteDatabase],
+    check(_call, { resources }) {
+      held = resources.get(SqliteDatabase);
+      return allow();
+    },
+  });
+  const add = defineTool({
+    name: "add",
+    description: "Adds.",
+    input: z.object({}),
+    uses: [],
+    execute() {
+      expect(held?.get("SELECT count(*) AS count FROM notes")).toEqual({ count: 1 });
+      if (held !== undefined) insert(held);
+    },
+  });
+  const prompt = definePrompt({ key: "p", sections: [{ key: "t", text: "Add.", tools: [add] }], policies: [look] });
+  const model = scriptedModel([{ toolCalls: [{ name: "add", arguments: {} }] }, { text: "Done." }]);
+  const { toolResults } = await modelAdapter(model, fakeEnvironment()).evaluate(prompt.bind(), {
+    resources: [sqliteResource(database)],
+  });
+  expect(toolResults[0]?.result.message).toMatch(/tried to change the database, which it has not locked/u);
+  expect(texts(database)).toEqual(["first"]);
 });
