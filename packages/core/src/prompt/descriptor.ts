@@ -1,5 +1,6 @@
 import { contentHash } from "../canonical-json.ts";
-import { jsonSchemaOf } from "../schema.ts";
+import { withPossibleKeys } from "../keys-in-schema.ts";
+import { jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { FilesOfTexts } from "./file-params.ts";
@@ -63,8 +64,13 @@ function toolHash(tool: Tool): string {
   return contentHash({
     description: tool.description,
     input: jsonSchemaOf(tool.input, "input", `The input of tool "${tool.name}"`),
-    output: tool.output === undefined ? null : jsonSchemaOf(tool.output, "output", `The output of tool "${tool.name}"`),
+    output: tool.output === undefined ? null : printedOutput(tool.output, `The output of tool "${tool.name}"`),
   });
+}
+
+/** @throws {DefinitionError} for what cannot be printed, or has a key that no result may have. */
+function printedOutput(output: Schema, what: string): JsonSchema {
+  return withPossibleKeys(jsonSchemaOf(output, "output", what), what);
 }
 
 /** Hashes what a provider receives with each tool that it runs; nothing where there are none. */
