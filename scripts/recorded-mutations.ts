@@ -210,4 +210,28 @@ export const recordedMutations: readonly Mutation[] = [
     replace: "const progressMs = 100;",
     test: "packages/worker/test/attempt.test.ts",
   },
+  {
+    rule: "EFF-3",
+    breaks: "a call that a limit stopped may have been done",
+    file: "runtime/src/recording/standing.ts",
+    find: "return this.#isStopped && (ran || !this.#begun.has(`${turn} ${callId}`));",
+    replace: "return false;",
+    test: "packages/journal/test/stopped.test.ts",
+  },
+  {
+    rule: "RSM-2",
+    breaks: "what had ended beside a stopped call comes before the limit in the record",
+    file: "runtime/src/recording/tape.ts",
+    find: "if (this.#overlapping) this.#stoppedThem = content;",
+    replace: "if (false) this.#stoppedThem = content;",
+    test: "packages/journal/test/stopped.test.ts",
+  },
+  {
+    rule: "SUS-1",
+    breaks: "a call that has ended beside a suspended one stands",
+    file: "runtime/src/recording/handler.ts",
+    find: "const stands = !parts.calling.hasEvaluated() && record.standsBeside(run, parts.call);",
+    replace: "const stands = false;",
+    test: "packages/journal/test/stopped.test.ts",
+  },
 ];

@@ -145,8 +145,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "calls are answered in another order",
     file: runtime("tools/in-transaction.ts"),
-    find: "if (!(answering instanceof Promise)) answers.push(answering);",
-    replace: "if (!(answering instanceof Promise)) answers.unshift(answering);",
+    find: "if (!(answering instanceof Promise)) answers[place] = answering;",
+    replace: "if (!(answering instanceof Promise)) answers[calls.length - 1 - place] = answering;",
   },
   {
     name: "a tool's error is a success",

@@ -8,7 +8,11 @@ export interface Book {
 }
 
 export function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, at) => item === b[at]);
+  if (a.length !== b.length) return false;
+  // States are frozen, and V8 runs `every` over a frozen list many times slower than a loop.
+  let at = 0;
+  for (const item of a) if (item !== b[at++]) return false;
+  return true;
 }
 
 export function openBook(): Book {

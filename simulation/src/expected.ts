@@ -283,7 +283,13 @@ function viewOf(tables: Tables, logsOf: LogsOf): View {
     of(session) {
       const { ledger, census, opened } = stateIn(tables, session);
       const { journal, successes } = logsOf(session);
-      return { ledger, census, opened: [...new Set(opened)].toSorted(), journal, successes };
+      return {
+        ledger,
+        census,
+        opened: opened.length < 2 ? opened : [...new Set(opened)].toSorted(),
+        journal,
+        successes,
+      };
     },
     vault,
     files,

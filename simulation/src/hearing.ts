@@ -228,14 +228,20 @@ function read(session: Session) {
 /** Which files there are, and what each holds; a call that is being undone may have left any of them as it was. */
 function checkFiles({ book, files }: World, view: View, others: () => readonly View[], when: string): void {
   const actual = filesIn(files);
-  const pathsOf = (of: ReadonlyMap<string, string>): readonly string[] => [...of.keys()].toSorted();
-  const paths = pathsOf(actual);
-  const wanted = pathsOf(view.files);
-  if (!isSame(paths, wanted) && !others().some((other) => isSame(paths, pathsOf(other.files))))
-    book.same(paths, wanted, `TX-1 TX-2 the files ${when}`);
+  if (!areThere(view.files, actual) && !others().some((other) => areThere(other.files, actual))) {
+    const pathsOf = (of: ReadonlyMap<string, string>): readonly string[] => [...of.keys()].toSorted();
+    book.same(pathsOf(actual), pathsOf(view.files), `TX-1 TX-2 the files ${when}`);
+  }
   for (const [path, content] of view.files) {
     const text = actual.get(path);
     if (text === undefined || text === content || others().some((other) => other.files.get(path) === text)) continue;
     book.demand(false, `TX-1 TX-2 ${path} holds "${text}" instead of "${content}" ${when}`);
   }
+}
+
+/** Exactly these files, whatever they hold. */
+function areThere(wanted: ReadonlyMap<string, string>, actual: ReadonlyMap<string, string>): boolean {
+  if (wanted.size !== actual.size) return false;
+  for (const path of wanted.keys()) if (!actual.has(path)) return false;
+  return true;
 }

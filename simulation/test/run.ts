@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { fromSources } from "../../scripts/from-sources.ts";
 
 const source = join(import.meta.dirname, "../src");
 const execute = promisify(execFile);
@@ -13,11 +14,11 @@ export async function simulated(
   script: "main.ts" | "scarce.ts" = "main.ts",
 ): Promise<{ readonly code: number; readonly said: string }> {
   const args = [
-    "--conditions=@proviso/source",
+    // A bug is planted in a source while that is loaded.
+    ...(mutation === undefined ? fromSources : ["--conditions=@proviso/source", "--import", join(source, "mutate.ts")]),
     // A run leaves much behind at once: young objects are collected less often where there is room for them.
     "--min-semi-space-size=32",
     "--max-semi-space-size=64",
-    ...(mutation === undefined ? [] : ["--import", join(source, "mutate.ts")]),
     join(source, script),
     "--from",
     String(first),

@@ -5,13 +5,20 @@ import { readablePath } from "./schema-faults.ts";
 import { schemasBelow } from "./validation/schema-keywords.ts";
 import { isRecord } from "./values.ts";
 
+/** Schemas are printed once, and many tools may have the same one. */
+const possible = /* @__PURE__ */ new WeakSet<JsonSchema>();
+
 /**
  * The schema itself, of JSON that a model writes or that is kept.
  * @throws {DefinitionError} about `what` for a key that no JSON may have (`isForbiddenKey`): what holds it is always refused.
  */
 export function withPossibleKeys(json: JsonSchema, what = "A schema"): JsonSchema {
+  if (possible.has(json)) return json;
   const path = impossibleKey(json, []);
-  if (path === undefined) return json;
+  if (path === undefined) {
+    possible.add(json);
+    return json;
+  }
   const readable = readablePath(path);
   const message = "is a key that no JSON may have, because it could reach a prototype";
   throw new DefinitionError(`${what} cannot be met: ${readable} ${message}. Give it another name.`, {

@@ -2,6 +2,7 @@
 import { JournalError, systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import {
+  AttemptStops,
   recordedParams,
   standingEntries,
   StepCounter,
@@ -81,7 +82,7 @@ export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDes
 }
 
 function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
-  const [own, counter] = [standing[0]?.evaluationId, new StepCounter()];
+  const [own, counter, stops] = [standing[0]?.evaluationId, new StepCounter(), new AttemptStops()];
   const timeline: RunStep[] = [];
   let steps = 0;
   const inside = new Map<string, Set<string>>();
@@ -109,6 +110,7 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
   };
   for (const [place, entry] of standing.entries()) {
     const isStep = counter.add(entry) > 0;
+    stops.add(entry);
     if (entry.evaluationId !== own) {
       const parent = entry.kind === "event" ? entry.event.parent : undefined;
       if (parent !== undefined && parent.evaluationId === own) {
@@ -118,10 +120,8 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
       continue;
     }
     if (entry.kind === "answered" && isStep) timeline.push(answerStep(entry, standing.slice(place), ++steps));
-    if (entry.kind === "started") {
-      const call = calls.get(entry.callId);
-      if (call !== undefined) call.isStarted = true;
-    }
+    const begun = entry.kind === "started" ? calls.get(entry.callId) : undefined;
+    if (begun !== undefined) begun.isStarted = true;
     if (entry.kind === "committed") for (const callId of entry.callIds) add(callId, "committed", entry);
     if (entry.kind !== "event") continue;
     const { event } = entry;
@@ -132,8 +132,8 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
     }
     if (event.type === "tool.invoked") {
       effects.set(event.callId, entry);
-      const effect = calls.get(event.callId)?.isStarted === true ? "undone" : "not-started";
-      if (!event.result.success) add(event.callId, effect, entry);
+      const isStarted = calls.get(event.callId)?.isStarted === true;
+      if (!event.result.success) add(event.callId, isStarted ? stops.effectOf(event) : "not-started", entry);
     }
   }
   for (const [callId, { isStarted, at }] of Array.from(calls)) {

@@ -67,6 +67,11 @@ export async function resolveRun(
         run: id,
       });
     }
+    if (step === "unknown" && "allowed" in resolution && resolution.allowed && resolution.input !== undefined) {
+      throw new DefinitionError(
+        "What may have been done is run again as it was, or not at all: give allow() without an input, deny(reason) or { result }.",
+      );
+    }
     const summary = run.summary();
     const of = { kind: "resolved", turn, callId, policy, step, decision: resolution } as const;
     const resolved: EntryContent = key === undefined ? of : { ...of, key };

@@ -3,8 +3,8 @@
 //    is. So a mark that was taken after one that is restored stands for the same state from then on.
 // 3. What is run between the first mark and the release of the last one is committed there, and not before.
 // 4. What a mark notes of changes begins with the first statement after it, and anew where its state is the present one.
-// 5. Only what may write takes marks, so the transaction is one that may write, whoever runs the first statement in it: a
-//    policy's check, or an evaluation inside the call, that only reads.
+// 5. Only what may write takes marks, so the transaction is one that may write, also where what runs the first statement in
+//    it only reads: a policy's check, or an evaluation inside the call.
 // 6. When SQLite has taken the transaction back by itself, nothing more is run until the last mark is released.
 import { NotSupportedError, type ResourceChange, type Snapshotable } from "@proviso/core";
 import type { DatabaseSync } from "node:sqlite";

@@ -1,4 +1,5 @@
-// What the runtime keeps with an object that its user holds. A WeakMap would cost a microsecond for each object.
+// What the runtime keeps with an object that its user holds. A WeakMap would cost a microsecond for each object; and where
+// the value leads back to its key, V8 frees the two only in a full collection, with whatever they hold.
 
 /** A field that only its maker sees, of objects that others hold, frozen ones too. */
 export interface HiddenField<T> {

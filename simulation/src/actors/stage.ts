@@ -176,8 +176,6 @@ export function randomGiven(stage: Stage): Given {
   return ways[random.int(orderly ? 7 : ways.length)]?.() ?? scope;
 }
 
-const never = new Promise<never>(() => {});
-
 /** A resource that is made when a call asks for it; its factory may begin work of its own, and its close may hang. */
 export function extraBinding(stage: Stage, alone: () => Promise<unknown>): Binding {
   const { random, environment, book, record, extras } = stage;
@@ -201,7 +199,8 @@ export function extraBinding(stage: Stage, alone: () => Promise<unknown>): Bindi
     eager: random.chance(0.2),
     close: ({ cell }) => {
       cell.close();
-      return hangs ? never : undefined;
+      // Each its own: one for all would hold whoever waits for it, and with them every run, for as long as the process.
+      return hangs ? new Promise<never>(() => {}) : undefined;
     },
   });
 }

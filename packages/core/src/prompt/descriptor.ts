@@ -1,6 +1,7 @@
-import { contentHash } from "../canonical-json.ts";
+import { canonicalJson, contentHash } from "../canonical-json.ts";
 import { withPossibleKeys } from "../keys-in-schema.ts";
 import { jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
+import { sha256 } from "../sha256.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { FilesOfTexts } from "./file-params.ts";
@@ -61,11 +62,20 @@ export function sectionHash(section: Section<never>): string {
 
 /** Hashes what an override can replace in a tool, and the tool's schemas. */
 function toolHash(tool: Tool): string {
-  return contentHash({
-    description: tool.description,
-    input: jsonSchemaOf(tool.input, "input", `The input of tool "${tool.name}"`),
-    output: tool.output === undefined ? null : printedOutput(tool.output, `The output of tool "${tool.name}"`),
-  });
+  const { name, description, input, output } = tool;
+  const taken = canonicalSchema(jsonSchemaOf(input, "input", `The input of tool "${name}"`));
+  const given = output === undefined ? "null" : canonicalSchema(printedOutput(output, `The output of tool "${name}"`));
+  // The canonical JSON of an object with these three.
+  return sha256(`{"description":${canonicalJson(description)},"input":${taken},"output":${given}}`, "hex");
+}
+
+/** Schemas are printed once, and many tools and prompts may have the same ones. */
+const canonicalSchemas = /* @__PURE__ */ new WeakMap<JsonSchema, string>();
+
+function canonicalSchema(schema: JsonSchema): string {
+  let text = canonicalSchemas.get(schema);
+  if (text === undefined) canonicalSchemas.set(schema, (text = canonicalJson(schema)));
+  return text;
 }
 
 /** @throws {DefinitionError} for what cannot be printed, or has a key that no result may have. */

@@ -1,4 +1,6 @@
 import type { Clock, EvaluateOptions, FileSupport, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
+import { isObject } from "@proviso/core/internal";
+import { hiddenField } from "../hidden-field.ts";
 import type { Nesting } from "../run.ts";
 import type { Prices } from "../prices.ts";
 import type { Asked, Chain } from "../request/chain.ts";
@@ -45,7 +47,7 @@ export interface AdapterInternals {
   leads(chain: Chain): ProviderAdapter;
 }
 
-const internals = new WeakMap<ProviderAdapter, AdapterInternals>();
+const internals = /* @__PURE__ */ hiddenField<AdapterInternals>();
 
 export function rememberInternals(adapter: ProviderAdapter, known: AdapterInternals): void {
   internals.set(adapter, known);
@@ -53,5 +55,6 @@ export function rememberInternals(adapter: ProviderAdapter, known: AdapterIntern
 
 /** undefined for an adapter that neither modelAdapter nor agentAdapter made. */
 export function internalsOf(adapter: ProviderAdapter): AdapterInternals | undefined {
-  return internals.get(adapter);
+  // A program without types may give anything.
+  return isObject(adapter) ? internals.of(adapter) : undefined;
 }

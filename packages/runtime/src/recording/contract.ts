@@ -84,6 +84,8 @@ export interface HandlerParts<Invocation> {
     callKey(): KeyOfCall;
     beginReconcile(): void;
     beginCheck(policy: ToolPolicy): void;
+    /** Whether its handler has begun evaluations inside the call. */
+    hasEvaluated(): boolean;
   };
   execute(): Invocation | Promise<Invocation>;
   /** Does work that does not count as the tool's own time. */
@@ -216,6 +218,12 @@ export interface Tape<Run> extends TapeNumbers {
   lost(why: unknown): void;
   /** The fault that the evaluation ends with, whatever it comes to; undefined: there is none. */
   error(run: Run): EvaluationFailure | undefined;
+  /** Calls that overlap are about to begin. */
+  callsOverlap(run: Run): void;
+  /** A call that a limit stopped is about to be recorded: those that had ended are. */
+  stops(run: Run): void;
+  /** Records a call that has ended, also where another one, beside it, has suspended the run. */
+  keeping<T>(run: Run, call: ToolCall, record: () => T | Promise<T>): T | Promise<T>;
   /** A call has succeeded: it counts, or will when its transaction has ended. */
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void;
   /** A transaction of the run's calls is about to end. undefined: nothing of it is outside the record. */

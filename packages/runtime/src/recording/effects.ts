@@ -60,9 +60,18 @@ export class EffectRecord {
   /** Whether the call may have been done, and nothing says that it may be done again. */
   isUnknown(turn: number, callId: string, { readOnly, idempotent, transactional }: Tool): boolean {
     if (this.#known.has(`${turn} ${callId}`)) return false;
-    const call = this.#unknown.find((each) => each.turn === turn && each.callId === callId);
+    const call = this.#unknownCall(turn, callId);
     if (call === undefined || readOnly === true || idempotent === true) return false;
     return transactional !== true || call.isFinished;
+  }
+
+  /** Whether it was a limit that stopped the call, and not the end of its process. */
+  wasStopped(turn: number, callId: string): boolean {
+    return this.#unknownCall(turn, callId)?.isStopped === true;
+  }
+
+  #unknownCall(turn: number, callId: string): UnknownCall | undefined {
+    return this.#unknown.find((each) => each.turn === turn && each.callId === callId);
   }
 
   /** A handler is about to begin; resolves when that is kept. undefined: nothing has to be waited for. */

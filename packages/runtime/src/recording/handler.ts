@@ -18,6 +18,8 @@ interface CallRecord {
   decided(run: Run, question: PolicyQuestion): PolicyDecision | undefined;
   /** Why the run cannot go on; undefined: it can. */
   readonly fault: TapeFault | undefined;
+  /** Whether a call that has ended stands although the run has a fault: another one, beside it, has suspended the run. */
+  standsBeside(run: Run, call: ToolCall): boolean;
 }
 
 export function recordedHandler<Invocation>(
@@ -47,21 +49,29 @@ function begin<Invocation>(
   parts: HandlerParts<Invocation>,
 ): Invocation | Promise<Invocation> {
   const starting = record.effects.starting(run, parts.call, parts.tool, parts.calling.callKey());
-  if (starting === undefined) return executed(record, parts);
+  if (starting === undefined) return executed(record, run, parts);
   return starting
-    .then(() => parts.whyTooLate() ?? executed(record, parts))
+    .then(() => parts.whyTooLate() ?? executed(record, run, parts))
     .catch((error: unknown) => parts.thrown(error));
 }
 
-/** What has suspended the run, inside the call, or ended its record, undoes the call whatever its handler returned. */
-function executed<Invocation>(record: CallRecord, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
+/**
+ * What has suspended the run, inside the call, or ended its record, undoes the call whatever its handler returned. So does
+ * what another call has suspended, where an evaluation inside this one may have missed something by that.
+ */
+function executed<Invocation>(
+  record: CallRecord,
+  run: Run,
+  parts: HandlerParts<Invocation>,
+): Invocation | Promise<Invocation> {
+  const kept = (invocation: Invocation): Invocation => {
+    const { fault } = record;
+    if (fault === undefined) return invocation;
+    const stands = !parts.calling.hasEvaluated() && record.standsBeside(run, parts.call);
+    return stands ? invocation : parts.thrown(fault);
+  };
   const executing = parts.execute();
-  if (executing instanceof Promise) return executing.then((invocation) => kept(record, parts, invocation));
-  return kept(record, parts, executing);
-}
-
-function kept<Invocation>(record: CallRecord, parts: HandlerParts<Invocation>, invocation: Invocation): Invocation {
-  return record.fault === undefined ? invocation : parts.thrown(record.fault);
+  return executing instanceof Promise ? executing.then(kept) : kept(executing);
 }
 
 /** Settles a call whose effect is not known: by what was decided, by its tool, or by the policies; else it is denied. */
@@ -85,16 +95,20 @@ async function settled<Invocation>(
     if (decision === undefined) continue;
     return isLater(decision) ? decideLater(run, question, decision.later) : allowed(question, decision);
   }
-  return { denied: unsettled(tool) };
+  return { denied: unsettled(tool, record.effects.wasStopped(run.turn, call.id)) };
 }
 
+/** What may have been done is run again as it was, or not at all: its checks were asked about that input. */
 function allowed({ policy, tool }: PolicyQuestion, decision: PolicyDecision): "not-started" | Denied {
   const decided = decidedBy(policy, tool, decision);
-  return decided.denied === undefined ? "not-started" : decided;
+  if (decided.denied !== undefined) return decided;
+  if (decided.input === undefined) return "not-started";
+  return { denied: `The policy ${policy.name} gave another input for ${tool.name}, which may have been done already.` };
 }
 
-function unsettled({ name }: Tool): string {
-  return `It is not known whether ${name} was done: the process ended while it ran. Find out before you call it again.`;
+function unsettled({ name }: Tool, wasStopped: boolean): string {
+  const why = wasStopped ? "it was stopped" : "the process ended";
+  return `It is not known whether ${name} was done: ${why} while it ran. Find out before you call it again.`;
 }
 
 type Known = "not-started" | "unknown" | { readonly value: unknown };

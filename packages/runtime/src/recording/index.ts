@@ -5,6 +5,7 @@ export { recordedBeginning } from "./run-value.ts";
 export type { RecordedBeginning } from "./run-value.ts";
 export { runOf } from "./run-of.ts";
 export {
+  AttemptStops,
   cutAfterLastStep,
   entriesToStep,
   isAtRest,

@@ -101,6 +101,8 @@ function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix
     const entry = entries[end] as JournalEntry;
     if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
     if (afterCalls.has(entry.kind)) break;
+    // A question that ended the attempt is left, for what comes to it.
+    if (entry.kind === "suspended" && !entries.slice(end).some((later) => isEndOf(later, run, ids))) break;
     if (entry.kind === "started" && !ids.has(entry.callId)) break;
     if (entry.kind === "event" && entry.event.type === "run.resumed") continue;
     if (entry.kind !== "event") {
@@ -112,6 +114,11 @@ function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix
     last = end + 1;
   }
   return entries.slice(at, last);
+}
+
+function isEndOf(entry: JournalEntry, { evaluationId }: Run, ids: ReadonlySet<string>): boolean {
+  if (entry.kind !== "event" || entry.evaluationId !== evaluationId) return false;
+  return entry.event.type === "tool.invoked" && ids.has(entry.event.callId);
 }
 
 /** The last `tool.invoked` of each call. */

@@ -86,6 +86,14 @@ export class ReadTape {
     return undefined;
   }
 
+  callsOverlap(): void {}
+
+  stops(): void {}
+
+  keeping<T>(_run: unknown, _call: unknown, record: () => T): T {
+    return record();
+  }
+
   succeeded(): void {}
 
   committing(): undefined {

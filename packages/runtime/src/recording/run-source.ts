@@ -60,7 +60,7 @@ export interface OpenedSource {
   readonly next: number;
   /** Whether the run has an end that is given again: nothing is appended then. */
   readonly isEnded: boolean;
-  /** Calls that had begun, and whose end was not kept. */
+  /** Calls that had begun, and whose end was not kept, or that a limit stopped. */
   readonly unknown: readonly UnknownCall[];
   /** Answers that evaluations inside calls were given that are run again, by the key of their request. Left out: none. */
   readonly inside?: ReadonlyMap<string, EntryOf<"answered">> | undefined;
@@ -84,7 +84,7 @@ export interface LostCall {
   readonly isFinished: boolean;
 }
 
-/** A call that may have been done. */
+/** A call that may have been done: its process ended while it ran, or a limit stopped it. */
 export interface UnknownCall {
   /** The turn, from 1. */
   readonly turn: number;
@@ -94,4 +94,6 @@ export interface UnknownCall {
   readonly name: string;
   /** Whether its handler had ended: what it changed in a resource that outlives the process may have been committed. */
   readonly isFinished: boolean;
+  /** Whether a limit stopped it. */
+  readonly isStopped: boolean;
 }

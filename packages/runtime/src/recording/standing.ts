@@ -1,5 +1,5 @@
 // What of a record stands: the entries that the last attempt went on from, and where the next one may go on.
-import type { EvaluationFailure } from "@proviso/core";
+import type { EvaluationFailure, ToolInvoked } from "@proviso/core";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { LostCall, UnknownCall } from "./run-source.ts";
 import { StepCounter } from "./steps.ts";
@@ -142,7 +142,7 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
 }
 
 /**
- * The calls of the run's own evaluation that had begun in any attempt, and whose end was not kept. They are read from the
+ * The calls of the run's own evaluation that had begun in any attempt, and whose end was not kept, or that a limit stopped. They are read from the
  * whole record: what an attempt did not go on from may have been done all the same. Those of an agent are not among them:
  * it begins its turn again, and calls anew.
  */
@@ -153,23 +153,58 @@ export function unknownCalls(entries: readonly JournalEntry[]): readonly Unknown
   const keyOf = (turn: number, callId: string): string => `${turn} ${callId}`;
   const names = new Map<string, string>();
   const begun = new Map<string, UnknownCall>();
+  const stops = new AttemptStops();
   for (const entry of entries) {
     counter.add(entry);
+    stops.add(entry);
     if (entry.evaluationId !== own || counter.isInTurn) continue;
     if (entry.kind === "started" || entry.kind === "finished") {
       const { turn, callId } = entry;
       const key = keyOf(turn, callId);
       const isFinished = entry.kind === "finished" || begun.get(key)?.isFinished === true;
-      begun.set(key, { turn, callId, name: names.get(key) ?? "", isFinished });
+      begun.set(key, { turn, callId, name: names.get(key) ?? "", isFinished, isStopped: false });
     } else if (entry.kind === "committed") {
       for (const callId of entry.callIds) begun.delete(keyOf(entry.turn, callId));
     } else if (entry.kind === "event") {
       const { event } = entry;
       if (event.type === "tool.requested") names.set(keyOf(event.turn, event.callId), event.name);
-      if (event.type === "tool.invoked" && !event.result.success) begun.delete(keyOf(event.turn, event.callId));
+      if (event.type !== "tool.invoked" || event.result.success) continue;
+      const key = keyOf(event.turn, event.callId);
+      const call = begun.get(key);
+      if (!stops.leftOpen(event)) begun.delete(key);
+      else if (call !== undefined) begun.set(key, { ...call, isStopped: true });
     }
   }
   return [...begun.values()];
+}
+
+/** Follows a record, and knows the calls that a limit stopped: they may have been done, whatever the attempt answered. */
+export class AttemptStops {
+  #own: string | undefined;
+  #isStopped = false;
+  /** Calls that began in this attempt. */
+  readonly #begun = new Set<string>();
+
+  add(entry: JournalEntry): void {
+    this.#own ??= entry.evaluationId;
+    if (entry.kind === "resumed") {
+      this.#isStopped = false;
+      this.#begun.clear();
+    }
+    if (entry.evaluationId !== this.#own) return;
+    if (entry.kind === "stopped") this.#isStopped = true;
+    if (entry.kind === "started") this.#begun.add(`${entry.turn} ${entry.callId}`);
+  }
+
+  /** What became of a call whose handler had begun, and whose end was a failure. */
+  effectOf(event: Pick<ToolInvoked, "turn" | "callId" | "ran">): "unknown" | "undone" {
+    return event.ran && this.leftOpen(event) ? "unknown" : "undone";
+  }
+
+  /** Whether a call whose end was a failure may have been done: not where it was kept from beginning in this attempt. */
+  leftOpen({ turn, callId, ran }: Pick<ToolInvoked, "turn" | "callId" | "ran">): boolean {
+    return this.#isStopped && (ran || !this.#begun.has(`${turn} ${callId}`));
+  }
 }
 
 /**
@@ -179,8 +214,10 @@ export function unknownCalls(entries: readonly JournalEntry[]): readonly Unknown
 export function lostCalls(entries: readonly JournalEntry[]): readonly LostCall[] {
   const own = entries[0]?.evaluationId;
   const counter = new StepCounter();
+  const stops = new AttemptStops();
   let lost: LostCall[] = [];
   for (const entry of entries) {
+    stops.add(entry);
     // An answer ends the turn; a failure leaves it lost.
     if (counter.add(entry) > 0 && entry.kind === "answered") lost = [];
     if (entry.evaluationId !== own || !counter.isInTurn) continue;
@@ -188,7 +225,8 @@ export function lostCalls(entries: readonly JournalEntry[]): readonly LostCall[]
       const { turn, callId, name } = entry.event;
       lost.push({ turn, callId, name, isStarted: false, isFinished: false });
     }
-    const ended = entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success;
+    const end = entry.kind === "event" && entry.event.type === "tool.invoked" ? entry.event : undefined;
+    const ended = end?.result.success === false && !stops.leftOpen(end);
     const callId = callIdOf(entry);
     const last = lost.findLastIndex((call) => call.callId === callId);
     const call = lost[last];
@@ -203,13 +241,16 @@ export function lostCalls(entries: readonly JournalEntry[]): readonly LostCall[]
 /** Returns the entries up to a step, without calls that were open then; undefined: there is no such step. 0: the beginning. */
 export function entriesToStep(standing: readonly JournalEntry[], step: number): readonly JournalEntry[] | undefined {
   if (step === 0) return standing.slice(0, 1);
+  const own = standing[0]?.evaluationId;
   const counter = new StepCounter();
   let steps = 0;
   for (const [place, entry] of standing.entries()) {
     steps += counter.add(entry);
     if (steps === step) {
       const kept = standing.slice(0, feedbackAfter(standing, place) + 1);
-      return keptOf(kept.filter(({ kind }) => kind !== "resumed"));
+      // What goes on from here has limits of its own.
+      const isMet = ({ kind, evaluationId }: JournalEntry): boolean => kind === "stopped" && evaluationId === own;
+      return keptOf(kept.filter((each) => each.kind !== "resumed" && !isMet(each)));
     }
     if (steps > step) return undefined;
   }

@@ -39,6 +39,12 @@ function suspensionsIn(entries: readonly JournalEntry[], isOpen: boolean): reado
     } else if (entry.kind === "answered" && entry.answer.failure === undefined) {
       // What was to be run again as a whole has ended.
       for (const [key, call] of Array.from(calls)) if (call.key !== undefined) calls.delete(key);
+    } else if (entry.kind === "started") {
+      // The decision has let it run once more. What may have become of that is another question.
+      for (const [key, call] of Array.from(calls)) {
+        const isOfEffect = call.step === "unknown" && call.callId === entry.callId && call.turn === entry.turn;
+        if (isOfEffect) calls.delete(key);
+      }
     } else if (entry.kind === "committed") entry.callIds.forEach(ended);
     // A success counts when it is committed; until then its call may be run again.
     else if (entry.kind === "event" && entry.event.type === "tool.invoked" && !entry.event.result.success) {

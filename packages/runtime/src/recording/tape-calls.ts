@@ -1,5 +1,6 @@
 // The calls of a recorded evaluation: those that the record answers, and those that run, with what is decided on them.
 import type { PolicyDecision, Suspension, ToolCall, ToolReturn } from "@proviso/core";
+import { after } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { HandlerParts, KeptCalls, PolicyQuestion } from "./contract.ts";
@@ -12,8 +13,18 @@ import { emitEntry, emitUndone, keptCalls, type Delivery } from "./kept-calls.ts
 import { Rerun, type EvaluateAgain } from "./rerun.ts";
 import { TapeAnswers } from "./tape-answers.ts";
 
+/** The id of the run's own call that a call is, or is inside of. */
+function ownCallOf(run: Run, { id }: ToolCall): string {
+  let [callId, { nesting }] = [id, run];
+  for (; nesting !== undefined; { nesting } = nesting.run) callId = nesting.callId ?? callId;
+  return callId;
+}
+
 export class TapeCalls extends TapeAnswers {
   protected readonly decisions = new Decisions(this.runId, this.opened.suspended ?? [], () => this.clock.now());
+
+  /** The id of the run's own call for which it waits, or inside of which something waits; undefined: it does not wait. */
+  #suspendedCall: string | undefined;
 
   /** Runs the calls of a replay again; undefined: they are answered from the record. */
   protected rerun: Rerun | undefined;
@@ -128,7 +139,24 @@ export class TapeCalls extends TapeAnswers {
   suspend(run: Run, question: PolicyQuestion, later: Suspension): void {
     this.assertNoFault();
     if (!canWait(run) || (this.isInTurn && this.effects.staysOfTurn)) return;
+    this.#suspendedCall = ownCallOf(run, question.call);
     this.fail(this.decisions.suspend(run, question, later, this.isInTurn));
+  }
+
+  standsBeside(run: Run, { id }: ToolCall): boolean {
+    const { reason } = this.fault ?? {};
+    return reason === "suspended" && this.isLive && !run.isInside && !this.isInTurn && id !== this.#suspendedCall;
+  }
+
+  keeping<T>(run: Run, call: ToolCall, record: () => T | Promise<T>): T | Promise<T> {
+    const { fault } = this;
+    if (fault === undefined || !this.standsBeside(run, call)) return record();
+    this.fault = undefined;
+    const suspendAgain = (): void => void (this.fault ??= fault);
+    const recording = after(undefined, record);
+    if (recording instanceof Promise) return recording.finally(suspendAgain);
+    suspendAgain();
+    return recording;
   }
 
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void {

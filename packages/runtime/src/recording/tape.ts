@@ -15,6 +15,7 @@ import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { begunEntry, recallHistory } from "./begun.ts";
 import type { EvaluationOutcome, Tape } from "./contract.ts";
+import type { EntryContent } from "./entries.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError } from "./fault.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
@@ -35,6 +36,9 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   readonly #options: EvaluateOptions;
   #session: RecordedSession | undefined;
   #stopListening: (() => void) | undefined;
+  /** Whether calls overlap that are not recorded yet, and the limit that was met meanwhile. */
+  #overlapping = false;
+  #stoppedThem: EntryContent | undefined;
 
   constructor(source: RunSource, opened: OpenedSource, world: World, options: EvaluateOptions) {
     super(source, opened, world);
@@ -135,6 +139,17 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     });
   }
 
+  callsOverlap(run: Run): void {
+    this.#overlapping = !run.isInside && !this.isInTurn;
+  }
+
+  stops(run: Run): void {
+    if (run.isInside) return;
+    const content = this.#stoppedThem;
+    [this.#overlapping, this.#stoppedThem] = [false, undefined];
+    if (content !== undefined) this.append(this.evaluationId, content);
+  }
+
   async end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
     this.#stopListening?.();
     await this.rerun?.close();
@@ -207,6 +222,9 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     this.isStopped = true;
     if (!this.isLive) return;
     const of = this.turn === undefined ? {} : { produced: this.turn.produced() };
-    this.append(this.evaluationId, { kind: "stopped", by, failure: savedFailure(why), ...of });
+    const content = { kind: "stopped", by, failure: savedFailure(why), ...of } as const;
+    // What has ended by itself stands, and is recorded when the slowest has ended: the limit comes behind it.
+    if (this.#overlapping) this.#stoppedThem = content;
+    else this.append(this.evaluationId, content);
   }
 }

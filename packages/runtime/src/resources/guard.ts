@@ -1,16 +1,17 @@
 import { guardedFor, type CallGuard, type Filesystem, type Guardable } from "@proviso/core";
 import { isGuardable } from "@proviso/core/internal";
+import { hiddenField } from "../hidden-field.ts";
 import { HeldGuard, type Holder } from "./held-guard.ts";
 
 /** Where a view names the resource behind it: locks go by that one's identity. */
 const resourceBehind = Symbol("resource behind the view");
-const behind = new WeakMap<object, object>();
+const behind = /* @__PURE__ */ hiddenField<object>();
 
 /** The resource as this call, or undefined: the call that runs when it is used, may use it; one without `guardedFor` as it is. */
 export function guarded<T>(resource: T, call: Holder | undefined): T {
   if (!isGuardable(resource)) return resource;
   const view = resource[guardedFor](new HeldGuard(unguarded(resource), call));
-  // Ours say it themselves; a WeakMap entry is for those of other makes.
+  // Ours say it themselves; a hidden field is for those of other makes.
   if (view !== resource && (view as Behind)[resourceBehind] === undefined) behind.set(view, unguarded(resource));
   return view as T;
 }
@@ -22,7 +23,7 @@ interface Behind {
 /** The resource itself, where a call's view of it is given. */
 export function unguarded<T>(resource: T): T {
   if (typeof resource !== "object" || resource === null) return resource;
-  return ((resource as Behind)[resourceBehind] ?? behind.get(resource) ?? resource) as T;
+  return ((resource as Behind)[resourceBehind] ?? behind.of(resource) ?? resource) as T;
 }
 
 /** Adds `guardedFor` to a resource of ours; it cannot be listed. */

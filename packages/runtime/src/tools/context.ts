@@ -43,6 +43,8 @@ export interface CallContext {
   isLive(): boolean;
   /** Whether the handler was begun. */
   hasRun(): boolean;
+  /** Whether evaluations inside the call were begun. */
+  hasEvaluated(): boolean;
   /** The key of the call, for services that do nothing twice under one key. */
   callKey(): CallKey;
   /** Makes every later use of the context throw without effect; resolves when evaluations inside have ended too. */
@@ -169,6 +171,9 @@ class RunningCall implements CallContext, CallState {
   }
   hasRun(): boolean {
     return this.phase === "handler";
+  }
+  hasEvaluated(): boolean {
+    return this.nested !== undefined;
   }
   end(): Promise<void> | undefined {
     this.live = false;

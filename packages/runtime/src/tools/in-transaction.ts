@@ -106,7 +106,10 @@ async function endAfter(
     await undo(run, unrecorded, (call) => own.get(call) ?? transaction);
     throw cause;
   } finally {
-    if (calls.length > 1) orderResults(run.toolResults, before, calls);
+    if (calls.length > 1) {
+      run.tape?.stops(run);
+      orderResults(run.toolResults, before, calls);
+    }
     for (const each of own.values()) {
       run.observing?.changed(each, false);
       await endRecorded(run, each);
@@ -141,6 +144,7 @@ function runCalls(
   own: OwnTransactions,
 ): TurnOutcome | Promise<TurnOutcome> {
   const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
+  if (calls.length > 1) run.tape?.callsOverlap(run);
   const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
   const invoking = allOf(
     begun.map((each) => {
@@ -199,6 +203,7 @@ async function endEarly(
       run.observing?.changed(transaction, true);
       await rollback(transaction, new Set([call.id]));
     }
+    if (invocation.stop !== undefined) run.tape?.stops(run);
     return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
   } finally {
     run.observing?.changed(transaction, false);
@@ -229,7 +234,10 @@ export function notRun(call: ToolCall, why: NotBegun): Invocation {
   return { params, result: failed(message), stop: isFailure(why) ? why : undefined };
 }
 
-/** Records and answers each call, in the model's order; at once where nothing has to be waited for. */
+/**
+ * Records and answers each call, in the model's order, those that a limit stopped behind the others; at once where nothing
+ * has to be waited for.
+ */
 function recordAndAnswer(
   run: Run,
   calls: readonly ToolCall[],
@@ -239,22 +247,32 @@ function recordAndAnswer(
 ): TurnOutcome | Promise<TurnOutcome> {
   const stop = invocations.find((each) => each.stop !== undefined)?.stop;
   const answers: ToolMessage[] = [];
+  const order = stop === undefined || calls.length === 1 ? undefined : stoppedLast(invocations);
   const answerFrom = (first: number): TurnOutcome | Promise<TurnOutcome> => {
-    for (let index = first; index < calls.length; index++) {
-      const call = calls[index] as ToolCall;
-      const invocation = invocations[index] as Invocation | Recorded;
+    for (let next = first; next < calls.length; next++) {
+      const place = order?.[next] ?? next;
+      const call = calls[place] as ToolCall;
+      const invocation = invocations[place] as Invocation | Recorded;
+      if (invocation.stop !== undefined) run.tape?.stops(run);
       const answering = answered(run, call, invocation, transactionOf(call), startedAt);
-      if (!(answering instanceof Promise)) answers.push(answering);
+      if (!(answering instanceof Promise)) answers[place] = answering;
       else {
         return answering.then((answer) => {
-          answers.push(answer);
-          return answerFrom(index + 1);
+          answers[place] = answer;
+          return answerFrom(next + 1);
         });
       }
     }
     return { answers, stop };
   };
   return answerFrom(0);
+}
+
+/** The places of the calls, in the order in which they are recorded. */
+function stoppedLast(invocations: readonly Invocation[]): readonly number[] {
+  const places = [...invocations.keys()];
+  const isStopped = (place: number): boolean => invocations[place]?.stop !== undefined;
+  return [...places.filter((place) => !isStopped(place)), ...places.filter(isStopped)];
 }
 
 function answered(
@@ -269,6 +287,7 @@ function answered(
     return run.rendered.feedback.length === 0 ? message : withFeedback(run, call, message, transaction);
   };
   if ("recorded" in invocation) return withOthers(invocation.recorded);
-  const recording = recordCall(run, call, invocation, transaction, startedAt);
-  return after(recording, withOthers);
+  const record = (): ToolMessage | Promise<ToolMessage> =>
+    after(recordCall(run, call, invocation, transaction, startedAt), withOthers);
+  return run.tape === undefined ? record() : run.tape.keeping(run, call, record);
 }
