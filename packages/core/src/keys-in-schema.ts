@@ -29,7 +29,10 @@ export function withPossibleKeys(json: JsonSchema, what = "A schema"): JsonSchem
 /** The way to the first one. */
 function impossibleKey(schema: JsonSchema, path: readonly string[]): readonly string[] | undefined {
   const { properties, required } = schema;
-  const names = [...(isRecord(properties) ? Object.keys(properties) : []), ...(Array.isArray(required) ? required : [])];
+  const names = [
+    ...(isRecord(properties) ? Object.keys(properties) : []),
+    ...(Array.isArray(required) ? required : []),
+  ];
   const found: unknown = names.find((name) => typeof name === "string" && isForbiddenKey(name));
   if (typeof found === "string") return [...path, "properties", found];
   for (const { keys, part } of schemasBelow(schema)) {

@@ -50,7 +50,11 @@ test.each([
   ["in an object", z.object({ a: z.object({ constructor: z.string() }) }), "a.constructor"],
   ["in a list", z.object({ rows: z.array(z.object({ constructor: z.string() })) }), "rows[].constructor"],
   ["in a union", z.object({ a: z.union([z.string(), z.object({ prototype: z.string() })]) }), "a.prototype"],
-  ["in a record's values", z.object({ a: z.record(z.string(), z.object({ prototype: z.string() })) }), "a[key].prototype"],
+  [
+    "in a record's values",
+    z.object({ a: z.record(z.string(), z.object({ prototype: z.string() })) }),
+    "a[key].prototype",
+  ],
   ["that is optional", z.object({ constructor: z.string().optional() }), "constructor"],
 ])("SEC-2 such a key is found %s", (_, input, path) => {
   expect(faultOf(() => tool({ input })).message).toMatch(refused('The input of tool "t"', path));
@@ -59,6 +63,10 @@ test.each([
 test("SEC-2 what is only called like one, or has such a word as a value, is taken", () => {
   const input = z.object({ constructors: z.string(), kind: z.enum(["constructor", "prototype"]) });
   expect(tool({ input }).name).toBe("t");
-  const described = { type: "object", properties: { required: { type: "array" } }, $defs: JSON.parse('{"constructor":{}}') };
+  const described = {
+    type: "object",
+    properties: { required: { type: "array" } },
+    $defs: JSON.parse('{"constructor":{}}'),
+  };
   expect(tool({ input: described }).name).toBe("t");
 });

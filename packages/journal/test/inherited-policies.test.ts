@@ -1,4 +1,13 @@
-import { allow, definePolicy, definePrompt, defineTool, deny, RunError, suspend, type PolicyDecision } from "@proviso/core";
+import {
+  allow,
+  definePolicy,
+  definePrompt,
+  defineTool,
+  deny,
+  RunError,
+  suspend,
+  type PolicyDecision,
+} from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";

@@ -50,15 +50,18 @@ test.each([
   ["Look: ", `the token is ${secret}.`, 1000],
   // Its beginning was kept before anybody knew that it is one.
   ["Look: very-sec", `${secret.slice(8)}.`, 1],
-] as const)("JRN-6 SEC-1 after %j the record of a turn hides a secret of an evaluation inside it", async (before, after, pieces) => {
-  const journal = memoryJournal();
-  const events = await all(agent(before, after, pieces).stream(prompt, { run: journal.run("r") }));
-  const entries = await all(journal.entries("r"));
-  const deltas = entries.flatMap((entry) => (entry.kind === "delta" ? [entry] : []));
-  const kept = deltas.slice(deltas.findLastIndex(({ of }) => of === "reset") + 1);
-  expect(kept.map(({ text }) => text).join("")).toBe((before + after).replace(secret, "[secret]"));
-  expect(JSON.stringify([entries, events])).not.toContain(secret);
+] as const)(
+  "JRN-6 SEC-1 after %j the record of a turn hides a secret of an evaluation inside it",
+  async (before, after, pieces) => {
+    const journal = memoryJournal();
+    const events = await all(agent(before, after, pieces).stream(prompt, { run: journal.run("r") }));
+    const entries = await all(journal.entries("r"));
+    const deltas = entries.flatMap((entry) => (entry.kind === "delta" ? [entry] : []));
+    const kept = deltas.slice(deltas.findLastIndex(({ of }) => of === "reset") + 1);
+    expect(kept.map(({ text }) => text).join("")).toBe((before + after).replace(secret, "[secret]"));
+    expect(JSON.stringify([entries, events])).not.toContain(secret);
 
-  const again = await all(agent("", "", 1).stream(prompt, { run: journal.replay("r") }));
-  expect(shown(again)).toEqual(shown(events));
-});
+    const again = await all(agent("", "", 1).stream(prompt, { run: journal.replay("r") }));
+    expect(shown(again)).toEqual(shown(events));
+  },
+);

@@ -103,7 +103,7 @@ export interface Run extends Emitter, Showing {
   readonly context: Fitting | undefined;
   /** What the model may call now, by name. */
   tools: ReadonlyMap<string, Tool>;
-  /** Those given with it, and those of the evaluations around it. */
+  /** The policies that were given with it, then those of the evaluations around it. */
   readonly policies: readonly ToolPolicy[];
   readonly nativeOutput: boolean;
   readonly maxTurns: number;

@@ -23,7 +23,7 @@ async function besideReader(work: Work, policies: readonly ToolPolicy[] = [], re
     other.exec(schema);
     other.exec("BEGIN");
     other.prepare("SELECT * FROM notes").all();
-    const tool = sqlTool("add", work, { readOnly, uses: [SqliteDatabase] });
+    const tool = { ...sqlTool("add", work, { readOnly }), uses: [SqliteDatabase] };
     const prompt = definePrompt({ key: "add", sections: [{ key: "task", text: "Add.", tools: [tool] }], policies });
     let turns = 0;
     const model = scriptedModel([
@@ -74,7 +74,7 @@ test("RES-6 so does a read-only evaluation inside the call that reads first", as
   expect(rows).toEqual(["first", "second"]);
 });
 
-test("RES-6 a call that only reads, with its policy, locks nobody out", async () => {
+test("RES-6 a call that only reads, with its policy, locks no connection out", async () => {
   const { results } = await besideReader(count, [few], true);
   expect(results).toMatchObject([{ success: true }, { success: true }]);
 });

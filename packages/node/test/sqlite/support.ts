@@ -7,10 +7,8 @@ import { z } from "zod";
 
 type Work = (database: SqliteDatabase, context: ToolContext) => unknown;
 
-type Uses = readonly [typeof SqliteDatabase];
-
 /** A tool that does this with the database. */
-export function sqlTool(name: string, work: Work, options: { readonly readOnly?: boolean; readonly uses?: Uses } = {}) {
+export function sqlTool(name: string, work: Work, options: { readonly readOnly?: boolean } = {}) {
   return defineTool({
     name,
     description: "Works on the database.",

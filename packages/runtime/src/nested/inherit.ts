@@ -1,4 +1,11 @@
-import { DefinitionError, type Binding, type EvaluateOptions, type Resources, type StreamEvent, type ToolPolicy } from "@proviso/core";
+import {
+  DefinitionError,
+  type Binding,
+  type EvaluateOptions,
+  type Resources,
+  type StreamEvent,
+  type ToolPolicy,
+} from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { describeValue, isThenable } from "@proviso/core/internal";
 import { isFailure, readOption, type Failure } from "../failures.ts";

@@ -1,7 +1,7 @@
 // The deltas of a streamed answer, as a record has them: without secrets.
 import type { ModelDelta } from "@proviso/core/provider";
 import { textOf } from "../streaming/deltas.ts";
-import { ShownText } from "../streaming/shown-text.ts";
+import { ShownAnswer } from "../streaming/shown-text.ts";
 import type { Secrets } from "../secrets.ts";
 import type { EntryContent, EntryOf } from "./entries.ts";
 
@@ -18,7 +18,7 @@ export function deltaOf({ text, of }: EntryOf<"delta">): ModelDelta {
  * hides it, too. What comes when the evaluation is over is neither kept nor taken.
  */
 export function keptDeltas(
-  secretsNow: () => Secrets | undefined,
+  known: () => Secrets | undefined,
   {
     keep,
     take,
@@ -29,33 +29,17 @@ export function keptDeltas(
     isOver(): boolean;
   },
 ): (delta: ModelDelta) => void {
-  let secrets = secretsNow();
-  const kept = {
-    reasoning: new ShownText(secrets, (text) => keep({ text, of: "reasoning" })),
-    text: new ShownText(secrets, (text) => keep({ text })),
-  };
-  const revise = (): void => {
-    keep({ text: "", of: "reset" });
-    kept.reasoning.showAgain();
-    kept.text.showAgain();
-  };
-  const learn = (): void => {
-    const known = secretsNow();
-    if (known === secrets) return;
-    secrets = known;
-    const isRight = kept.reasoning.learn(secrets);
-    if (!kept.text.learn(secrets) || !isRight) revise();
-  };
+  const takeBack = (): void => keep({ text: "", of: "reset" });
+  const show = (of: "text" | "reasoning", text: string): void => keep(of === "text" ? { text } : { text, of });
+  const kept = new ShownAnswer(known, { show, takeBack });
   return (delta) => {
     if (isOver()) return;
-    learn();
     if (delta.kind === "reset") {
-      kept.reasoning.reset();
-      kept.text.reset();
-      keep({ text: "", of: "reset" });
+      kept.reset();
+      takeBack();
     } else {
       const text = textOf(delta);
-      if (text !== "" && !kept[delta.kind].add(text)) revise();
+      if (text !== "") kept.add(delta.kind, text);
     }
     take(delta);
   };

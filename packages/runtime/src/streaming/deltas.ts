@@ -5,12 +5,10 @@
 //    back and shown without it.
 // 3. What an attempt streams is bounded: the delta that passes the bound throws, which ends the provider's reading.
 import type { AssistantMessage, ModelFailure } from "@proviso/core";
-import type { OutputSpec } from "@proviso/core/internal";
 import type { ModelDelta } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
-import type { Secrets } from "../secrets.ts";
 import { partialOutput, type PartialReader } from "./partial-output.ts";
-import { ShownText } from "./shown-text.ts";
+import { ShownAnswer } from "./shown-text.ts";
 
 /** UTF-16 units of the text and the thoughts that one attempt may stream: more than any model answers. */
 const longestAnswer = 16 * 1024 * 1024;
@@ -31,8 +29,7 @@ export interface TurnDeltas {
 /** `before` is what the output begins with: the text of an answer that its provider paused. */
 export function turnDeltas(run: Run, before = ""): TurnDeltas {
   const { turn } = run;
-  let { secrets } = run.world;
-  const output = run.rendered.output && outputReader(run.rendered.output, () => run.world.secrets);
+  const output = outputReader(run);
   const bound = new AnswerBound();
   let isShown = false;
   let [attempts, current] = [0, 0];
@@ -40,82 +37,68 @@ export function turnDeltas(run: Run, before = ""): TurnDeltas {
     isShown = true;
     run.publish(event);
   };
-  const answer = new ShownText(secrets, (text) => show({ type: "text.delta", turn, text }));
-  const thoughts = new ShownText(secrets, (text) => show({ type: "reasoning.delta", turn, text }));
-
-  const add = (text: string): void => {
-    if (!answer.add(text)) revise();
-    showOutput(output?.read(before + answer.received));
-  };
-  const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
-    if (read !== undefined) show({ type: "output.delta", turn, partial: read.value as never });
-  };
   const hideAll = (): void => {
     output?.reset();
     if (isShown) run.publish({ type: "text.reset", turn });
     isShown = false;
   };
+  const showText = (kind: Kind, text: string): void => show({ type: `${kind}.delta`, turn, text });
+  const answer = new ShownAnswer(() => run.world.secrets, { show: showText, takeBack: hideAll });
+  const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
+    if (read !== undefined) show({ type: "output.delta", turn, partial: read.value as never });
+  };
+  const add = (kind: Kind, text: string): void => {
+    answer.add(kind, text);
+    if (kind === "text") showOutput(output?.read(before + answer.received.text));
+  };
   const takeBack = (): void => {
     answer.reset();
-    thoughts.reset();
     bound.reset();
     hideAll();
-  };
-  const revise = (): void => {
-    hideAll();
-    thoughts.showAgain();
-    answer.showAgain();
-  };
-  /** An evaluation inside a call of this turn may have brought secrets of its own. */
-  const learn = (): void => {
-    if (run.world.secrets === secrets) return;
-    ({ secrets } = run.world);
-    const isRight = thoughts.learn(secrets);
-    if (!answer.learn(secrets) || !isRight) revise();
-  };
-  const take = (delta: ModelDelta): void => {
-    learn();
-    if (delta.kind === "reset") takeBack();
-    else {
-      const text = textOf(delta);
-      bound.add(text);
-      if (delta.kind === "text") add(text);
-      else if (!thoughts.add(text)) revise();
-    }
   };
   return {
     begin() {
       takeBack();
       const attempt = (current = ++attempts);
       return (delta) => {
-        if (attempt === current && (delta.kind === "reset" || textOf(delta) !== "")) take(delta);
+        if (attempt !== current) return;
+        if (delta.kind === "reset") return takeBack();
+        const text = textOf(delta);
+        if (text === "") return;
+        bound.add(text);
+        add(delta.kind, text);
       };
     },
     end() {
       current = 0;
-      return thoughts.received + answer.received;
+      return answer.received.reasoning + answer.received.text;
     },
     fault: () => bound.fault(),
     complete({ text, reasoning = "" }) {
+      const whole = { reasoning, text };
       // A provider may have emitted nothing of its text, only a part, or something else.
-      if (!text.startsWith(answer.received) || !reasoning.startsWith(thoughts.received)) takeBack();
-      learn();
-      const rest = reasoning.slice(thoughts.received.length);
-      if (rest !== "" && !thoughts.add(rest)) revise();
-      if (!thoughts.end()) revise();
-      if (answer.received.length < text.length) add(text.slice(answer.received.length));
-      if (!answer.end()) revise();
-      showOutput(output?.finish(before + answer.received));
+      if (!kinds.every((kind) => whole[kind].startsWith(answer.received[kind]))) takeBack();
+      for (const kind of kinds) {
+        const rest = whole[kind].slice(answer.received[kind].length);
+        if (rest !== "") add(kind, rest);
+        answer.end(kind);
+      }
+      showOutput(output?.finish(before + answer.received.text));
     },
   };
 }
 
-/** Reads the output while its text arrives; nothing of it is made before the first text. */
-function outputReader(spec: OutputSpec<unknown>, secrets: () => Secrets | undefined) {
+const kinds = ["reasoning", "text"] as const;
+type Kind = (typeof kinds)[number];
+
+/** Reads the output while its text arrives; nothing of it is made before the first text. undefined: there is none. */
+function outputReader(run: Run) {
+  const { output: spec } = run.rendered;
   let partial: PartialReader | undefined;
+  if (spec === undefined) return undefined;
   return {
     read(text: string) {
-      partial ??= partialOutput(spec, (unfinished) => secrets()?.pieces().add(unfinished) ?? unfinished);
+      partial ??= partialOutput(spec, (unfinished) => run.world.secrets?.pieces().add(unfinished) ?? unfinished);
       return partial.read(text);
     },
     finish: (text: string) => partial?.finish(text),

@@ -3,8 +3,74 @@
 // 2. Text that was shown before is taken back only where it would show such a secret, or would be shown otherwise.
 import type { Secrets } from "../secrets.ts";
 
-/** The text of an answer, or its thoughts, as far as it was received; what may become a secret is held back. */
-export class ShownText {
+type Kind = "text" | "reasoning";
+
+/** Where the texts of an answer are shown. */
+export interface Showing {
+  show(kind: Kind, text: string): void;
+  /** Takes back whatever was shown; it is shown again, without the secrets. */
+  takeBack(): void;
+}
+
+/** The text and the thoughts of an answer, as they arrive. */
+export class ShownAnswer {
+  readonly #known: () => Secrets | undefined;
+  readonly #showing: Showing;
+  #secrets: Secrets | undefined;
+  readonly #text: ShownText;
+  readonly #reasoning: ShownText;
+
+  /** `known`: the secrets that are known now. */
+  constructor(known: () => Secrets | undefined, showing: Showing) {
+    this.#known = known;
+    this.#showing = showing;
+    this.#secrets = known();
+    this.#text = new ShownText(this.#secrets, (text) => showing.show("text", text));
+    this.#reasoning = new ShownText(this.#secrets, (text) => showing.show("reasoning", text));
+  }
+
+  get received(): Readonly<Record<Kind, string>> {
+    return { text: this.#text.received, reasoning: this.#reasoning.received };
+  }
+
+  add(kind: Kind, text: string): void {
+    this.#learn();
+    if (!this.#of(kind).add(text)) this.#revise();
+  }
+
+  /** Shows what was held back. */
+  end(kind: Kind): void {
+    this.#learn();
+    if (!this.#of(kind).end()) this.#revise();
+  }
+
+  /** Forgets what was received. */
+  reset(): void {
+    this.#text.reset();
+    this.#reasoning.reset();
+  }
+
+  #of(kind: Kind): ShownText {
+    return kind === "text" ? this.#text : this.#reasoning;
+  }
+
+  #learn(): void {
+    const secrets = this.#known();
+    if (secrets === this.#secrets) return;
+    this.#secrets = secrets;
+    const isRight = this.#reasoning.learn(secrets);
+    if (!this.#text.learn(secrets) || !isRight) this.#revise();
+  }
+
+  #revise(): void {
+    this.#showing.takeBack();
+    this.#reasoning.showAgain();
+    this.#text.showAgain();
+  }
+}
+
+/** The text or the thoughts, as far as they were received; what may become a secret is held back. */
+class ShownText {
   received = "";
   readonly #emit: (text: string) => void;
   #secrets: Secrets | undefined;

@@ -1,5 +1,5 @@
 import { defineTool, definePrompt, type StreamEvent } from "@proviso/core";
-import { agentAdapter, modelAdapter, type AgentDriver, type AgentRun, type EnvironmentOptions } from "@proviso/runtime";
+import { agentAdapter, modelAdapter, type AgentDriver, type AgentRun } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -28,7 +28,7 @@ interface Told {
 }
 
 /** Tells something, calls the tool, and tells what came of it in pieces of this length. */
-function agent({ before, pieces, kind = "text" }: Told, given: EnvironmentOptions = {}) {
+function agent({ before, pieces, kind = "text" }: Told, given: Parameters<typeof agentAdapter>[1] = {}) {
   const tell = (run: AgentRun, text: string): void => {
     for (let at = 0; at < text.length; at += pieces) run.onDelta({ kind, text: text.slice(at, at + pieces) });
   };
@@ -55,18 +55,21 @@ function shownIn(events: readonly StreamEvent[], kind: "text" | "reasoning" = "t
   const last = events.findLastIndex(({ type }) => type === "text.reset");
   return events
     .slice(last + 1)
-    .flatMap((event) => (event.type === `${kind}.delta` ? [event.text] : []))
+    .flatMap((event) => (event.type === `${kind}.delta` && "text" in event ? [event.text] : []))
     .join("");
 }
 
 const sizes = [1, 5, 1000];
 
-test.each(sizes)("SEC-1 STR-1 a turn that streams hides a secret of an evaluation inside it, in pieces of %d", async (pieces) => {
-  const events = await all(agent({ before: "Look: ", pieces }).stream(prompt.bind()));
-  expect(textsOf(events).join("")).toBe("Look: the token is [secret]");
-  expect(events.at(-1)).toMatchObject({ type: "prompt.executed", text: "Look: the token is [secret]" });
-  expect(printed(events)).not.toContain(secret);
-});
+test.each(sizes)(
+  "SEC-1 STR-1 a turn that streams hides a secret of an evaluation inside it, in pieces of %d",
+  async (pieces) => {
+    const events = await all(agent({ before: "Look: ", pieces }).stream(prompt.bind()));
+    expect(textsOf(events).join("")).toBe("Look: the token is [secret]");
+    expect(events.at(-1)).toMatchObject({ type: "prompt.executed", text: "Look: the token is [secret]" });
+    expect(printed(events)).not.toContain(secret);
+  },
+);
 
 test.each(sizes)("SEC-1 RSN-1 so does its stream of thoughts, in pieces of %d", async (pieces) => {
   const events = await all(agent({ before: "Hm: ", pieces, kind: "reasoning" }).stream(prompt.bind()));
@@ -98,7 +101,11 @@ test("SEC-1 STR-1 text whose end turns out to begin the secret is taken back onc
       run.onDelta({ kind: "text", text: `It is ${half}` });
       await run.executeToolCall({ id: "c1", name: "ask", arguments: "{}" });
       for (const text of secret.slice(9)) run.onDelta({ kind: "text", text });
-      return { message: { role: "assistant", text: `It is ${secret}`, toolCalls: [] }, finishReason: "stop", usage: {} };
+      return {
+        message: { role: "assistant", text: `It is ${secret}`, toolCalls: [] },
+        finishReason: "stop",
+        usage: {},
+      };
     },
   };
   const events = await all(agentAdapter(driver, fakeEnvironment()).stream(prompt.bind()));

@@ -9,6 +9,7 @@ import {
   Filesystem,
   provide,
   type NestedOptions,
+  type Tool,
   type ToolPolicy,
 } from "@proviso/core";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
@@ -44,20 +45,18 @@ async function delegated(
   policies: readonly ToolPolicy[],
   { options = {}, own = [], depth = 1 }: { options?: NestedOptions; own?: readonly ToolPolicy[]; depth?: number } = {},
 ) {
-  const delegate = (left: number): ReturnType<typeof tool> => tool(left);
-  const tool = (left: number) =>
+  const delegate = (left: number): Tool =>
     defineTool({
       name: "delegate",
       description: "Delegates.",
       input,
-      async execute(_, { evaluate }) {
-        const prompt =
-          left === 1
-            ? inner(own)
-            : definePrompt({ key: `at-${left}`, sections: [{ key: "t", text: "Go.", tools: [delegate(left - 1)] }] }).bind();
-        return (await evaluate(prompt, left === 1 ? options : {})).toolResults.map(({ result }) => result.message).join();
+      async execute(_, { evaluate }): Promise<string> {
+        const tools = left === 1 ? [] : [delegate(left - 1)];
+        const between = definePrompt({ key: `at-${left}`, sections: [{ key: "t", text: "Go.", tools }] });
+        const { toolResults } = await (left === 1 ? evaluate(inner(own), options) : evaluate(between.bind()));
+        return toolResults.map(({ result }) => result.message).join();
       },
-    });
+    }) as Tool;
   const calls: ScriptedStep[] = Array.from({ length: depth }, () => ({ toolCalls: [{ name: "delegate" }] }));
   const ends: ScriptedStep[] = Array.from({ length: depth }, () => ({ text: "done" }));
   const prompt = definePrompt({
