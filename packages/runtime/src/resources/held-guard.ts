@@ -1,7 +1,7 @@
 // 1. A handle may change its resource where the call that got it, and the call whose code uses it, hold the resource for
 //    writing: they can undo it then. By which way the handle came there does not matter.
 import { DefinitionError, isSnapshotable, type CallGuard } from "@proviso/core";
-import { currentTransaction, type Current } from "../transactions/async-context.ts";
+import { currentTransaction } from "../transactions/async-context.ts";
 import { hasJoined } from "../transactions/snapshots.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
@@ -28,46 +28,38 @@ export class HeldGuard implements CallGuard {
   }
 
   isReadOnly(): boolean {
-    const inside = this.#inside();
-    return (this.#from !== undefined && this.#reads(this.#from)) || (inside !== undefined && this.#reads(inside));
+    return this.#users().some((user) => user.guard.isReadOnly() || !this.#isHeldBy(user));
   }
 
   assertLive(): void {
     this.call?.assertLive();
   }
 
+  /** @throws {DefinitionError} where a call may change nothing, or holds the resource for reading or not at all. */
   assertMayChange(what: string): void {
-    if (this.#from !== undefined) this.#assertHeld(this.#from, what);
-    const inside = this.#inside();
-    if (inside !== undefined) this.#assertHeld(inside, what);
+    for (const user of this.#users()) {
+      const { guard, transaction } = user;
+      guard.assertMayChange(what);
+      if (this.#isHeldBy(user)) continue;
+      const why = `${transaction.name} tried to change ${what}, which it has not locked for that: declare the resource with uses, or get it in the handler.`;
+      guard.fail(why);
+      throw new DefinitionError(why);
+    }
   }
 
   fail(why: string): void {
     this.call?.fail(why);
   }
 
-  /** The call in whose code the handle is used, where that is not the one that got it. */
-  #inside(): Holder | undefined {
-    const current: Current | undefined = currentTransaction();
-    return current?.guard === undefined || current.guard === this.#from?.guard ? undefined : (current as Holder);
+  /** The call that got the handle, and the one in whose code it is used. */
+  #users(): readonly Holder[] {
+    const [from, current] = [this.#from, currentTransaction()];
+    const inside = current?.guard === from?.guard ? undefined : current;
+    return [from, inside].filter((user): user is Holder => user?.guard !== undefined);
   }
 
-  #reads(holder: Holder): boolean {
-    return holder.guard.isReadOnly() || !this.#isHeld(holder);
-  }
-
-  #isHeld({ transaction }: Holder): boolean {
+  #isHeldBy({ transaction }: Holder): boolean {
     return !isSnapshotable(this.#resource) || hasJoined(transaction, this.#resource, "write");
-  }
-
-  /** @throws {DefinitionError} where the call may change nothing, or holds the resource for reading or not at all. */
-  #assertHeld(holder: Holder, what: string): void {
-    const { guard, transaction } = holder;
-    guard.assertMayChange(what);
-    if (this.#isHeld(holder)) return;
-    const why = `${transaction.name} tried to change ${what}, which it has not locked for that: declare the resource with uses, or get it in the handler.`;
-    guard.fail(why);
-    throw new DefinitionError(why);
   }
 }
 

@@ -49,7 +49,7 @@ export function turnDeltas(run: Run, before = ""): TurnDeltas {
   };
   const add = (kind: Kind, text: string): void => {
     answer.add(kind, text);
-    if (kind === "text") showOutput(output?.read(before + answer.received.text));
+    if (kind === "text") showOutput(output?.read(before + answer.received("text")));
   };
   const takeBack = (): void => {
     answer.reset();
@@ -71,19 +71,19 @@ export function turnDeltas(run: Run, before = ""): TurnDeltas {
     },
     end() {
       current = 0;
-      return answer.received.reasoning + answer.received.text;
+      return answer.received("reasoning") + answer.received("text");
     },
     fault: () => bound.fault(),
     complete({ text, reasoning = "" }) {
       const whole = { reasoning, text };
       // A provider may have emitted nothing of its text, only a part, or something else.
-      if (!kinds.every((kind) => whole[kind].startsWith(answer.received[kind]))) takeBack();
+      if (!kinds.every((kind) => whole[kind].startsWith(answer.received(kind)))) takeBack();
       for (const kind of kinds) {
-        const rest = whole[kind].slice(answer.received[kind].length);
+        const rest = whole[kind].slice(answer.received(kind).length);
         if (rest !== "") add(kind, rest);
         answer.end(kind);
       }
-      showOutput(output?.finish(before + answer.received.text));
+      showOutput(output?.finish(before + answer.received("text")));
     },
   };
 }

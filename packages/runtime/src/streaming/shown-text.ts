@@ -1,7 +1,10 @@
-// 1. What was shown since the last revision is what the received text begins with, less all secrets that are known: a
-//    secret may become known while the text arrives, because a call of an agent begins an evaluation that has one.
-// 2. Text that was shown before is taken back only where it would show such a secret, or would be shown otherwise.
+// A secret may become known while an answer arrives: a call of an agent begins an evaluation that has one.
+//
+// 1. The text that was shown since it was taken back last is what the received text begins with, less all secrets that are
+//    known.
+// 2. It is taken back only where it would be shown otherwise with the secrets that are known now.
 import type { Secrets } from "../secrets.ts";
+import type { Pieces } from "../secrets/pieces.ts";
 
 type Kind = "text" | "reasoning";
 
@@ -15,57 +18,48 @@ export interface Showing {
 /** The text and the thoughts of an answer, as they arrive. */
 export class ShownAnswer {
   readonly #known: () => Secrets | undefined;
-  readonly #showing: Showing;
+  readonly #takeBack: () => void;
   #secrets: Secrets | undefined;
-  readonly #text: ShownText;
-  readonly #reasoning: ShownText;
+  readonly #texts: Readonly<Record<Kind, ShownText>>;
 
   /** `known`: the secrets that are known now. */
-  constructor(known: () => Secrets | undefined, showing: Showing) {
+  constructor(known: () => Secrets | undefined, { show, takeBack }: Showing) {
     this.#known = known;
-    this.#showing = showing;
+    this.#takeBack = takeBack;
     this.#secrets = known();
-    this.#text = new ShownText(this.#secrets, (text) => showing.show("text", text));
-    this.#reasoning = new ShownText(this.#secrets, (text) => showing.show("reasoning", text));
+    const shown = (kind: Kind): ShownText => new ShownText(this.#secrets, (text) => show(kind, text));
+    this.#texts = { reasoning: shown("reasoning"), text: shown("text") };
   }
 
-  get received(): Readonly<Record<Kind, string>> {
-    return { text: this.#text.received, reasoning: this.#reasoning.received };
+  received(kind: Kind): string {
+    return this.#texts[kind].received;
   }
 
   add(kind: Kind, text: string): void {
     this.#learn();
-    if (!this.#of(kind).add(text)) this.#revise();
+    this.#texts[kind].add(text);
   }
 
   /** Shows what was held back. */
   end(kind: Kind): void {
     this.#learn();
-    if (!this.#of(kind).end()) this.#revise();
+    this.#texts[kind].end();
   }
 
   /** Forgets what was received. */
   reset(): void {
-    this.#text.reset();
-    this.#reasoning.reset();
-  }
-
-  #of(kind: Kind): ShownText {
-    return kind === "text" ? this.#text : this.#reasoning;
+    for (const text of Object.values(this.#texts)) text.reset();
   }
 
   #learn(): void {
     const secrets = this.#known();
     if (secrets === this.#secrets) return;
     this.#secrets = secrets;
-    const isRight = this.#reasoning.learn(secrets);
-    if (!this.#text.learn(secrets) || !isRight) this.#revise();
-  }
-
-  #revise(): void {
-    this.#showing.takeBack();
-    this.#reasoning.showAgain();
-    this.#text.showAgain();
+    const texts = Object.values(this.#texts);
+    // Both have to learn, whatever the first one answers.
+    if (texts.map((text) => text.learn(secrets)).every((isRight) => isRight)) return;
+    this.#takeBack();
+    for (const text of texts) text.showAgain();
   }
 }
 
@@ -74,64 +68,50 @@ class ShownText {
   received = "";
   readonly #emit: (text: string) => void;
   #secrets: Secrets | undefined;
-  #pieces: ReturnType<Secrets["pieces"]> | undefined;
+  #pieces: Pieces | undefined;
   #shown = "";
-  /** Shown already, and given once more by the pieces that know more secrets. */
-  #again = "";
   #isAtEnd = false;
 
   constructor(secrets: Secrets | undefined, emit: (text: string) => void) {
-    this.#secrets = secrets;
     this.#emit = emit;
+    this.#secrets = secrets;
     this.#pieces = secrets?.pieces();
   }
 
-  /** Returns false where what was shown is no longer what the text begins with: take it back, then `showAgain`. */
-  add(text: string): boolean {
+  add(text: string): void {
     this.received += text;
-    return this.#show(this.#pieces === undefined ? text : this.#pieces.add(text));
+    this.#show(this.#pieces === undefined ? text : this.#pieces.add(text));
   }
 
-  /** Shows what was held back; returns what `add` returns. */
-  end(): boolean {
+  end(): void {
     this.#isAtEnd = true;
-    return this.#pieces === undefined || this.#show(this.#pieces.end());
+    if (this.#pieces !== undefined) this.#show(this.#pieces.end());
   }
 
-  /** More secrets are known; returns what `add` returns. */
+  /** Whether what was shown would be shown with these secrets, too. */
   learn(secrets: Secrets | undefined): boolean {
     const shown = this.#pieces === undefined ? this.received : this.#shown;
-    this.#begin(secrets);
-    this.#shown = this.#again = shown;
-    return this.#show(this.#pieces === undefined ? this.received : this.#pieces.add(this.received));
+    this.#secrets = secrets;
+    this.#pieces = secrets?.pieces();
+    this.#shown = this.#pieces?.add(this.received) ?? this.received;
+    if (this.#isAtEnd) this.#shown += this.#pieces?.end() ?? "";
+    return this.#shown === shown;
   }
 
+  /** Shows it from its beginning, as far as `learn` has read it. */
   showAgain(): void {
-    this.#begin(this.#secrets);
-    this.#show(this.#pieces === undefined ? this.received : this.#pieces.add(this.received));
-    if (this.#isAtEnd) this.end();
+    if (this.#shown !== "") this.#emit(this.#shown);
   }
 
   reset(): void {
-    this.received = "";
+    this.received = this.#shown = "";
     this.#isAtEnd = false;
-    this.#begin(this.#secrets);
+    this.#pieces = this.#secrets?.pieces();
   }
 
-  #begin(secrets: Secrets | undefined): void {
-    this.#secrets = secrets;
-    this.#pieces = secrets?.pieces();
-    this.#shown = this.#again = "";
-  }
-
-  #show(given: string): boolean {
-    const again = this.#again;
-    if (again !== "" && !given.startsWith(again) && !again.startsWith(given)) return false;
-    this.#again = again.slice(given.length);
-    const text = given.slice(again.length);
-    if (text === "") return true;
+  #show(text: string): void {
+    if (text === "") return;
     if (this.#pieces !== undefined) this.#shown += text;
     this.#emit(text);
-    return true;
   }
 }
