@@ -13,7 +13,7 @@ export const recordedMutations: readonly Mutation[] = [
   {
     rule: "JRN-9",
     breaks: "a name has 255 bytes at most",
-    file: "journal/src/folder-store.ts",
+    file: "journal/src/folder-names.ts",
     find: "const longestName = 255;",
     replace: "const longestName = 256;",
     test: "packages/journal/test/careful.test.ts",
@@ -193,6 +193,22 @@ export const recordedMutations: readonly Mutation[] = [
     find: "pairJudgeOf(scorer)?.adapter ?? []",
     replace: "[]",
     test: "packages/evals/test/secrets.test.ts",
+  },
+  {
+    rule: "JST-1",
+    breaks: "a frame is kept only where its run is the one that its writer opened",
+    file: "journal/src/check-frames.ts",
+    find: "first > 0 && begunBy !== undefined && begunBy !== begun",
+    replace: "false",
+    test: "packages/journal/test/stores.test.ts",
+  },
+  {
+    rule: "EVL-53",
+    breaks: "with nothing left, none is handed out",
+    file: "evals/src/run/workers.ts",
+    find: "Math.min(totalTokens, inputTokens, outputTokens, costUsd) <= 0",
+    replace: "false",
+    test: "packages/evals/test/workers.test.ts",
   },
   {
     rule: "FLT-4",

@@ -1,6 +1,6 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { join, resolve, sep } from "node:path";
+import { join, posix, resolve, sep } from "node:path";
 import { describe, expect, test } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -154,6 +154,37 @@ describe.each(packages)("$manifest.name", ({ folder, manifest }) => {
       expect(text, path).not.toMatch(/^export\s+(?:\*|default\b)/m);
     }
   });
+});
+
+/** The folders of evals from the lowest one; its files outside of folders are below all, but for index.ts. */
+const evalFolders = [
+  "statistics",
+  "data",
+  "define",
+  "scores",
+  "judges",
+  "report",
+  "run",
+  "better",
+  "node",
+  "bullmq",
+  "vitest",
+];
+
+test("evals: values are imported from folders below only", () => {
+  const placeOf = (path: string): number => evalFolders.indexOf(path.split("/")[1] ?? "");
+  const files = sources(join(root, "packages/evals")).filter(({ path }) => path !== "src/index.ts");
+  const found = files.flatMap(({ path, text }) =>
+    imports(text.replaceAll(/^\s*(?:import|export) type\b[^;]*;/gm, ""))
+      .filter((name) => name.startsWith("."))
+      .map((name) => posix.join(posix.dirname(path), name))
+      .filter((to) => placeOf(to) > placeOf(path))
+      .map((to) => `${path} imports ${to}`),
+  );
+  expect(found).toEqual([]);
+  expect(evalFolders.toSorted()).toEqual(
+    [...new Set(files.map(({ path }) => path.split("/")[1] ?? ""))].filter((name) => !name.includes(".")).toSorted(),
+  );
 });
 
 test("Node built-ins: none in core, runtime, adapter-kit and estimation", () => {

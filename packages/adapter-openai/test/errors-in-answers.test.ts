@@ -1,54 +1,31 @@
 import { openai } from "@proviso/adapter-openai";
 import { definePrompt, defineTool, ProviderError } from "@proviso/core";
 import { failureOf } from "@proviso/fault-matrix/requests";
-import { answering, startServer, type Respond } from "@proviso/fault-matrix/loopback-server";
+import {
+  brokenAnswers,
+  brokenBelowPackages,
+  chunk,
+  completion,
+  fine,
+  streaming,
+} from "@proviso/fault-matrix/errors-in-answers";
+import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import { openaiModel } from "@proviso/adapter-openai";
 import { expect, test } from "vitest";
 import { z } from "zod";
 
 const apiKey = "sk-test-secret-0123456789";
-const chunk = (delta: object, finish_reason: string | null = null, more: object = {}): object => ({
-  id: "c1",
-  object: "chat.completion.chunk",
-  created: 1,
-  model: "m",
-  choices: [{ index: 0, delta, finish_reason, ...more }],
-});
-const streaming = (...chunks: readonly object[]): Respond =>
-  answering(200, chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(""), {
-    "content-type": "text/event-stream",
-  });
-const completion = (message: object, finish_reason: string, more: object = {}): object => ({
-  id: "c1",
-  object: "chat.completion",
-  created: 1,
-  model: "m",
-  choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason, ...more }],
-  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
-});
-const whole = {
-  json: answering(200, completion({ content: "Fine." }, "stop")),
-  stream: streaming(chunk({ role: "assistant", content: "Fine." }), chunk({}, "stop")),
-};
-// OpenRouter's: a status in place of a word. Source: OpenRouter's API reference, "Errors".
-const error = { message: "The model is overloaded.", code: 503 };
 
-const broken: readonly (readonly [string, keyof typeof whole, Respond])[] = [
-  ["as JSON", "json", answering(200, { error })],
-  ["as JSON, beside half an answer", "json", answering(200, completion({ content: "Hal" }, "error", { error }))],
-  ["as JSON for a stream", "stream", answering(200, { error })],
-  ["as the first event", "stream", streaming({ error })],
-  ["after text", "stream", streaming(chunk({ role: "assistant", content: "Hal" }), { error })],
-  ["in the last choice", "stream", streaming(chunk({ content: "Hal" }), chunk({ content: "" }, "error", { error }))],
-];
-
-test.each(broken)("OAI-10 an error with a status in it, %s of status 200, is asked again", async (_, way, respond) => {
-  await using server = await startServer(respond, whole[way]);
-  const adapter = openai({ model: "m", apiKey, baseURL: server.baseURL, throttle: { baseDelayMs: 1 } });
-  const response = way === "stream" ? await adapter.stream("Hi.").response : await adapter.evaluate("Hi.");
-  expect(response.output).toBe("Fine.");
-  expect(server.requests).toHaveLength(2);
-});
+test.each([...brokenAnswers, ...brokenBelowPackages])(
+  "OAI-10 an error with a status in it, %s of status 200, is asked again",
+  async (_, way, respond) => {
+    await using server = await startServer(respond, fine[way]);
+    const adapter = openai({ model: "m", apiKey, baseURL: server.baseURL, throttle: { baseDelayMs: 1 } });
+    const response = way === "stream" ? await adapter.stream("Hi.").response : await adapter.evaluate("Hi.");
+    expect(response.output).toBe("Fine.");
+    expect(server.requests).toHaveLength(2);
+  },
+);
 
 test.each([
   [

@@ -69,7 +69,8 @@ export async function chatCommand(args: readonly string[], world: World): Promis
   const lines = linesOf(world.stdin);
   for (;;) {
     const line = await nextLine(lines, world);
-    if (line === undefined) break;
+    // An answer costs, and no reader is there.
+    if (line === undefined || (world.stdout.errored ?? null) !== null) break;
     if (line.trim() === "") continue;
     const limits = evaluateLimits({ deadlineMs, budget: undefined }, world.clock);
     const signal = world.interrupts.next();

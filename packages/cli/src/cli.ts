@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { commandLine, printsAlone } from "./command-line.ts";
+import { commandLine } from "./command-line.ts";
 
 let exitCode: number | undefined;
 // A module that ends the process, or waits for nothing, leaves the command undone.
@@ -16,12 +16,10 @@ const endBroken = ({ message }: Error): void => {
   exitCode = 1;
   process.exit(exitCode);
 };
-// A reader that leaves, head for example, has read what it wanted. What does more than print goes on without it.
+// A reader that leaves, head for example, has read what it wanted. The command goes on without it: it may write files, and its
+// exit code may be a result.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (!isOfReader(error)) return endBroken(error);
-  if (!printsAlone(process.argv.slice(2))) return;
-  exitCode ??= 0;
-  process.exit(exitCode);
+  if (!isOfReader(error)) endBroken(error);
 });
 // What is no result is missed by no command.
 process.stderr.on("error", (error: NodeJS.ErrnoException) => {

@@ -26,14 +26,6 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   view: async () => (await import("./view-command.ts")).viewCommand,
 };
 
-/** Commands that keep or change something, or whose exit code is a result. */
-const doesMore: ReadonlySet<string> = new Set(["eval", "run", "overrides", "runs diff", "runs replay"]);
-
-/** Whether a command line does nothing but print: without a reader it has nothing to do. */
-export function printsAlone([name = "", part = ""]: readonly string[]): boolean {
-  return !doesMore.has(name) && !doesMore.has(`${name} ${part}`);
-}
-
 /**
  * Runs one command line and returns its exit code. It never rejects and does not end the process; only a second SIGINT
  * does, where no `signal` is given.

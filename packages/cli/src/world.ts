@@ -31,6 +31,8 @@ export interface CommandOutput {
   readonly isTTY?: boolean | undefined;
   /** How many characters fit in a line. Default: that is not known. */
   readonly columns?: number | undefined;
+  /** What writing has failed with: a chat whose reader has left ends. Default: nothing. */
+  readonly errored?: Error | null | undefined;
   /** Takes a text. */
   write(text: string): unknown;
 }

@@ -63,6 +63,20 @@ test("CLI-7 CLI-1 eval exits 1 where a gate fails, and 2 where the same fault en
   expect(JSON.parse(broken.stdout)).toMatchObject({ reports: [{ name: "broken", ended: { why: "systemic" } }] });
 });
 
+test("CLI-6 EVL-28 the second SIGINT ends an eval at once, while what it has begun does not end", async () => {
+  const folder = await temporaryFolder();
+  const running = start(folder, ["eval", join(processes, "stuck.eval.ts")]);
+  await running.wrote("an attempt has begun");
+  const begun = performance.now();
+  running.interrupt();
+  await new Promise((later) => setTimeout(later, 500));
+  running.interrupt();
+  const { code, stdout } = await running.ended;
+  expect({ code, stdout }).toEqual({ code: 130, stdout: "" });
+  // Closing is waited for 10 s.
+  expect(performance.now() - begun).toBeLessThan(8_000);
+});
+
 test("CLI-1 CLI-6 CLI-7 an interrupted eval prints the report of what there is, and exits 130", async () => {
   const folder = await temporaryFolder();
   const signal = AbortSignal.timeout(1_000);

@@ -2,8 +2,11 @@
 import { spawn } from "node:child_process";
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { sqliteJournal } from "@proviso/journal/node";
+import { modelAdapter } from "@proviso/runtime";
+import { scriptedModel } from "@proviso/runtime/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { env, processes, program, recorded, temporaryFolder } from "./support.ts";
+import { env, processes, program, project, recorded, temporaryFolder } from "./support.ts";
 
 const spam = join(processes, "spam.eval.ts");
 
@@ -43,13 +46,67 @@ test("CLI-2 eval without a reader of stderr goes on, and prints its report", asy
   expect(read).toContain("broken   60 rows");
 });
 
-test("CLI-2 a command that only prints ends without a reader of stdout, with 0", async () => {
-  const { folder, path } = await recorded();
-  expect(await unread(folder, "stdout", ["runs", "show", "first", "--runs", path])).toEqual({ code: 0, read: "" });
-  expect(await unread(folder, "stdout", ["runs", "diff", "first", "second", "--runs", path])).toEqual({
-    code: 1,
-    read: "",
+/** Runs a command whose reader leaves as soon as it has read something, as `| head -1` does. */
+function readOnce(folder: string, args: readonly string[]) {
+  const child = spawn(process.execPath, [...program, ...args], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
+  let [read, reported] = [0, ""];
+  child.stdout.once("data", (chunk: Buffer) => {
+    read = chunk.length;
+    child.stdout.destroy();
   });
+  child.stderr.on("data", (chunk: Buffer) => (reported += chunk.toString()));
+  return new Promise<{ readonly code: number | null; readonly read: number; readonly reported: string }>(
+    (done, fail) => {
+      child.on("error", fail);
+      child.on("close", (code) => done({ code, read, reported }));
+    },
+  );
+}
+
+test("CLI-2 a command whose reader leaves in the middle exits as it would, and reports nothing", async () => {
+  const folder = await temporaryFolder();
+  const path = join(folder, "long.db");
+  const journal = sqliteJournal(path);
+  // More than a pipe holds, many times over.
+  for (const [id, answer] of [
+    ["long", "A line of a long answer.\n"],
+    ["other", "Another line of it.\n"],
+  ] as const) {
+    const model = scriptedModel([{ text: answer.repeat(200_000) }]);
+    await modelAdapter(model).evaluate("Say more.", { run: journal.run(id) });
+  }
+  await journal.close();
+  for (const [args, code] of [
+    [["show", "long"], 0],
+    [["show", "long", "--json"], 0],
+    [["diff", "long", "other", "--json"], 1],
+  ] as const) {
+    const ended = await readOnce(folder, ["runs", "--runs", path, ...args]);
+    expect(ended).toMatchObject({ code, reported: "" });
+    expect(ended.read).toBeLessThan(1_000_000);
+  }
+});
+
+test("CLI-2 CLI-7 a chat whose reader leaves begins no further turn, though there are lines without end", async () => {
+  const folder = await project();
+  const child = spawn(process.execPath, [...program, "chat"], { cwd: folder, env, stdio: ["pipe", "pipe", "pipe"] });
+  child.stdin.on("error", () => {});
+  let [read, reported] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => {
+    read += chunk.toString();
+    child.stdout.destroy();
+  });
+  child.stderr.on("data", (chunk: Buffer) => (reported += chunk.toString()));
+  const typing = setInterval(() => child.stdin.write("Once more.\n"), 20);
+  onTestFinished(() => clearInterval(typing));
+  const code = await new Promise((done) => void child.on("close", done));
+  expect({ code, reported }).toEqual({ code: 0, reported: "" });
+  expect(read).toContain("You said");
+  const journal = sqliteJournal(join(folder, ".proviso", "runs.db"));
+  onTestFinished(() => journal.close());
+  let runs = 0;
+  for await (const _run of journal.list()) runs += 1;
+  expect(runs).toBeLessThan(10);
 });
 
 test.skipIf(process.platform !== "linux").each([["--json"], []])(

@@ -202,13 +202,16 @@ export interface EvalStore {
     readonly runId: string;
     readonly fingerprint: Fingerprint;
   }): Promise<{ readonly finished: AsyncIterable<AttemptRecord>; readonly lost: readonly Usage[] }>;
-  /** Keeps that an attempt of a run begins, before it is paid for. `runId` is by default the run that was opened last. */
-  begin(key: AttemptKey, worstCase: Usage, runId?: string): Promise<void>;
   /**
-   * Keeps an attempt of a run; it stands, whatever happens next, when this resolves. `runId` is by default the run that was
-   * opened last.
+   * Keeps that an attempt of a run begins, before it is paid for. undefined: it is kept at once. `runId` is by default the run
+   * that was opened last.
    */
-  finish(record: AttemptRecord, runId?: string): Promise<void>;
+  begin(key: AttemptKey, worstCase: Usage, runId?: string): Promise<void> | undefined;
+  /**
+   * Keeps an attempt of a run; it stands, whatever happens next, when this resolves. undefined: it stands at once. `runId` is
+   * by default the run that was opened last.
+   */
+  finish(record: AttemptRecord, runId?: string): Promise<void> | undefined;
   /** Keeps what the run came to, for those that look at it later. Left out: it is not kept. */
   end?(report: EvalReport): Promise<void>;
   /** Ends the use of the store. */

@@ -105,37 +105,6 @@ it("EVL-24 what a run cut short that has a report is not in flight any more", as
   expect(rowsOf(file, "SELECT * FROM eval_begun")).toEqual([]);
 });
 
-it("EVL-24 EVL-23 a file of an earlier release, with an index and a row for each attempt in flight, is used again", async () => {
-  const file = newFile();
-  {
-    using store = sqliteEvalStore(file);
-    await runEval(evalOf(6), { store });
-  }
-  {
-    using database = new DatabaseSync(file);
-    database.exec(`
-      CREATE TABLE older (
-        id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES eval_runs (id), name TEXT NOT NULL, row_id TEXT NOT NULL,
-        variant TEXT NOT NULL, repetition INTEGER NOT NULL, record TEXT NOT NULL,
-        UNIQUE (name, row_id, variant, repetition, run)
-      ) STRICT;
-      INSERT INTO older SELECT * FROM eval_attempts;
-      DROP TABLE eval_attempts;
-      ALTER TABLE older RENAME TO eval_attempts;
-      UPDATE eval_runs SET owner = json_set(owner, '$.pid', ${2 ** 22 + 5});
-      INSERT INTO eval_begun VALUES
-        (1, 'm7', 'default', 1, '{"inputTokens":10,"outputTokens":3,"totalTokens":13,"cachedInputTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"estimated":true}'),
-        (1, 'm8', 'default', 1, '{"inputTokens":10,"outputTokens":4,"totalTokens":14,"cachedInputTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"estimated":true}');
-    `);
-  }
-  const asked: string[] = [];
-  using store = sqliteEvalStore(file);
-  const report = await runEval(evalOf(9, asked), { store });
-  expect(asked).toHaveLength(3);
-  expect(report).toMatchObject({ reused: 6, lost: { totalTokens: 27 } });
-  expect(await runEval(evalOf(9, asked), { store })).toMatchObject({ reused: 9, lost: { totalTokens: 0 } });
-});
-
 it("EVL-23 the first record of a key stays within a run, and of several runs the newest counts", async () => {
   const file = newFile();
   using store = sqliteEvalStore(file);
@@ -150,7 +119,7 @@ it("EVL-23 the first record of a key stays within a run, and of several runs the
   };
   await opened("second");
   // In one commit, and in two.
-  await Promise.all([1_001, 1_002].map((durationMs) => store.finish({ ...first, durationMs }, "second")));
+  await Promise.all([1_001, 1_002].map(async (durationMs) => store.finish({ ...first, durationMs }, "second")));
   await store.finish({ ...first, durationMs: 1_003 }, "second");
   const kept = await opened("third");
   expect(kept).toHaveLength(2);

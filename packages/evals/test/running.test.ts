@@ -103,6 +103,40 @@ describe("running an eval", () => {
     ]);
   });
 
+  it.each(["session", "messages"] as const)(
+    "EVL-6 resources are closed after the scorers where %s throws, and the scorers are shown them",
+    async (fixture) => {
+      const key = resourceKey<{ readonly row: string; isOpen: boolean }>("opened");
+      const opened: { readonly row: string; isOpen: boolean }[] = [];
+      const make = (row: string) => {
+        const made = { row, isOpen: true, [Symbol.asyncDispose]: async () => void (made.isOpen = false) };
+        opened.push(made);
+        return made;
+      };
+      const report = await runEval(
+        defineEval({
+          ...spam(2),
+          resources: ({ id }) => [provideFactory(key, () => make(id), { scope: "singleton", eager: true })],
+          [fixture]: () => {
+            throw new Error("no fixture");
+          },
+          scorers: {
+            shown: {
+              score: () => false,
+              scoreFailure: ({ rowId, resources }) => {
+                const { row, isOpen } = resources.get(key);
+                return row === rowId && isOpen;
+              },
+            },
+          },
+        }),
+      );
+      expect(report.attempts.map(({ failure }) => failure?.reason)).toEqual(["unknown_error", "unknown_error"]);
+      expect(report.attempts.map(({ scores }) => scores["shown"])).toEqual([{ value: 1 }, { value: 1 }]);
+      expect(opened.map(({ row, isOpen }) => `${row} ${isOpen}`).toSorted()).toEqual(["m0 false", "m1 false"]);
+    },
+  );
+
   it("EVL-6 EVL-15 each attempt has a session and resources of its own, open while it is scored", async () => {
     const noted = defineEvent("noted", z.object({ path: z.string() }));
     const notes = defineSlice({
@@ -471,6 +505,31 @@ describe("running an eval", () => {
           () => ({ label: "spam" as const }),
         );
       const report = await runEval(defineEval({ ...spam(2), adapter, prompt: undefined, task: waits, timeoutMs: 30 }));
+      expect(report.attempts.map(({ output }) => output)).toEqual([{ label: "spam" }, { label: "spam" }]);
+    });
+
+    it("EVL-65 it has its own outcome also where the evaluation ends behind it, many promises away", async () => {
+      const away = async (steps: number): Promise<void> => {
+        for (let step = 0; step < steps; step++) await Promise.resolve();
+      };
+      const task = async ({ text }: Mail, { evaluate }: TaskContext) => {
+        const { label } = await evaluate(triage.bind({ text })).then(
+          ({ output }) => output,
+          () => ({ label: "spam" as const }),
+        );
+        await away(1_000);
+        return { label };
+      };
+      const punctual = answering(never);
+      const evaluate = (async (...of: Parameters<typeof punctual.evaluate>) => {
+        try {
+          return await punctual.evaluate(...of);
+        } finally {
+          await new Promise((done) => setTimeout(done, 30));
+        }
+      }) as typeof punctual.evaluate;
+      const adapter = { ...punctual, evaluate };
+      const report = await runEval(defineEval({ ...spam(2), adapter, prompt: undefined, task, timeoutMs: 30 }));
       expect(report.attempts.map(({ output }) => output)).toEqual([{ label: "spam" }, { label: "spam" }]);
     });
 

@@ -1,4 +1,13 @@
-import { runEval, defineEval, memoryEvalStore, type AttemptWorkers, type EvalReport } from "@proviso/evals";
+import type { Budget } from "@proviso/core";
+import {
+  runEval,
+  defineEval,
+  memoryEvalStore,
+  type AttemptRecord,
+  type AttemptWorkers,
+  type EvalReport,
+  type EvalStore,
+} from "@proviso/evals";
 import { redisWorkers, serveAttempts } from "@proviso/evals/bullmq";
 import { sqliteEvalStore } from "@proviso/evals/node";
 import { spawn, type ChildProcess } from "node:child_process";
@@ -219,6 +228,54 @@ test("EVL-53 workers of one's own: the run keeps order, budget and statistics, a
   const report = await runEval(spam(), { workers, concurrency: 1, budget: { maxTotalTokens: 500 } });
   expect(report.ended).toEqual({ why: "systemic", message: "No desk is free." });
   expect([closed, jobs]).toEqual([1, [["spam", 1, 500]]]);
+});
+
+describe("EVL-21 EVL-53 nothing is handed out once the budget is spent, also while the store keeps a beginning", () => {
+  const total = (tokens: number) => ({ usage: { totalTokens: tokens } });
+  const output = (tokens: number) => ({ usage: { outputTokens: tokens } });
+  const short = { ...total(50), failure: { reason: "budget_error", message: "It did not fit." } };
+  const spending = [
+    ["exactly all tokens", 3, { maxTotalTokens: 100 }, [total(10), total(90)]],
+    ["exactly all tokens of answers", 3, { maxOutputTokens: 100 }, [output(10), output(90)]],
+    ["more than was expected", 2, { maxTotalTokens: 100 }, [total(50), total(45)]],
+    ["too much for another attempt", 2, { maxTotalTokens: 100 }, [total(10), short]],
+  ] as const;
+
+  test.each(spending)("%s, %d side by side", async (_, concurrency, budget, made) => {
+    const kept = new Map((await runEval(spam())).attempts.map((record) => [record.rowId, record]));
+    const store = memoryEvalStore();
+    const [begins, spent] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const budgets: (Budget | undefined)[] = [];
+    let begun = 0;
+    // The third beginning waits for a lock, until the second attempt has spent what was left.
+    const slow: EvalStore = {
+      ...store,
+      async begin(...of) {
+        if (++begun === 3) {
+          begins.resolve();
+          await spent.promise;
+        }
+        await store.begin(...of);
+      },
+    };
+    const workers: AttemptWorkers = {
+      async run({ key, budget: left }) {
+        const at = budgets.push(left);
+        if (at === 2) {
+          await begins.promise;
+          setTimeout(spent.resolve, 20);
+        }
+        const record = kept.get(key.rowId) as AttemptRecord;
+        const { usage, ...rest } = made[at - 1] ?? total(0);
+        return { ...record, ...(rest as object), usage: { ...record.usage, ...usage } };
+      },
+      close: async () => {},
+    };
+    const report = await runEval(spam(undefined, 3), { store: slow, workers, concurrency, budget });
+    expect(report.ended?.why).toBe("budget");
+    expect(budgets).toHaveLength(2);
+    expect(budgets.every((left) => Object.values(left ?? {}).some((limit) => limit === 100))).toBe(true);
+  });
 });
 
 test("EVL-53 a worker whose scorers, variant, row or prompt are others refuses, and the message names both", async () => {

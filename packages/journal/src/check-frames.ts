@@ -31,18 +31,28 @@ export function isRunId(id: string): boolean {
  * Returns what is wrong with the form of a frame, undefined for nothing. A text with half of a surrogate pair or with a
  * NUL would not come back from every database as it was given.
  */
-export function faultOf({ first, count, writer, body, summary, sum }: Frame): string | undefined {
+export function faultOf({ first, count, writer, begunBy = "", body, summary, sum }: Frame): string | undefined {
   if (!Number.isSafeInteger(first) || first < 0) return `its first is ${describeValue(first)}`;
   if (!Number.isSafeInteger(count) || count < 1) return `its count is ${describeValue(count)}`;
   if (!Number.isSafeInteger(first + count)) return "it ends beyond the largest safe integer";
   if (!Number.isInteger(sum) || sum < 0 || sum > 0xffffffff) return `its sum is ${describeValue(sum)}`;
-  return textFault("writer", writer) ?? textFault("body", body) ?? textFault("summary", summary);
+  return (
+    textFault("writer", writer) ??
+    textFault("begunBy", begunBy) ??
+    textFault("body", body) ??
+    textFault("summary", summary)
+  );
 }
 
 function textFault(name: string, text: unknown): string | undefined {
   if (typeof text !== "string") return `its ${name} is no text`;
   if (!text.isWellFormed()) return `its ${name} has half of a surrogate pair`;
   return text.includes("\0") ? `its ${name} has a NUL` : undefined;
+}
+
+/** Whether a frame goes on with another run of its id than the one that is there, whose first frame has this writer. */
+export function isOfOtherRun({ first, begunBy }: Pick<Frame, "first" | "begunBy">, begun: string | undefined): boolean {
+  return first > 0 && begunBy !== undefined && begunBy !== begun;
 }
 
 /** Stores call it before they keep anything. @throws {DefinitionError} for what is no frame. */

@@ -185,7 +185,8 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
   const { store, queue } = shared;
   return {
     async cancel(id, reason) {
-      for (let run = await readBegun(shared, id); ; run = await readRun(store, id)) {
+      for (;;) {
+        const run = await readBegun(shared, id);
         const standing = standingEntries(run.entries);
         // A run that a limit ended goes on when it is evaluated again: it can be cancelled, too.
         if (lastingEnd(standing) !== undefined || standing.some(({ kind }) => kind === "cancelled")) return false;

@@ -1,16 +1,16 @@
 // 1. A run is one file: each line is a frame, and what is written of a frame is the whole line or is cut off again.
 // 2. A last line that a crash tore is passed over, and cut off with the next append; a damaged one before it is not hidden.
-import { DefinitionError, JournalError } from "@proviso/core";
+import { JournalError } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { describeValue, messageOf, parseOwnJson } from "@proviso/core/internal";
+import { messageOf, parseOwnJson } from "@proviso/core/internal";
 import {
   closeSync,
   existsSync,
   fstatSync,
   ftruncateSync,
   openSync,
-  readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -18,12 +18,12 @@ import {
   writeSync,
 } from "node:fs";
 import { makeFolder } from "@proviso/node/internal";
-import { join, resolve } from "node:path";
-import { checkFrames, checkRun, faultOf, runId } from "./check-frames.ts";
+import { join } from "node:path";
+import { checkFrames, checkRun, faultOf, isOfOtherRun, runId } from "./check-frames.ts";
+import { checkName, fileNameOf, folderAt, newestFirst } from "./folder-names.ts";
 import { tornBytes, type Frame, type JournalStore } from "./store.ts";
 import { frameSum } from "./sum.ts";
 
-const ending = ".jsonl";
 /** The file of a copy until all of it is written: no run's, and the next copy writes it anew. */
 const unfinished = ".copy.part";
 
@@ -41,6 +41,8 @@ interface RunEnd {
   readonly bytes: number;
   /** How many entries the run has. */
   readonly length: number;
+  /** The first frame; undefined: there is none. */
+  readonly begun: Pick<Frame, "first" | "count" | "writer"> | undefined;
 }
 
 /** Appends, and remembers where the runs end: what only grows is not read again. */
@@ -53,13 +55,14 @@ class RunEnds {
   }
 
   append(frame: Frame): "kept" | "fenced" {
-    const { run, first, count } = frame;
+    const { run, first, count, writer } = frame;
     const file = this.#fileOf(run);
-    const { bytes, length } = this.#endOf(run, file);
-    if (first !== length) return stands(readRun(file, run).frames, frame) ? "kept" : "fenced";
+    const { bytes, length, begun } = this.#endOf(run, file);
+    if (first !== length || isOfOtherRun(frame, begun?.writer))
+      return stands(readRun(file, run).frames, frame) ? "kept" : "fenced";
     this.#ends.delete(run);
     const written = writeLine(file, bytes, lineOf(frame));
-    this.#ends.set(run, { bytes: bytes + written, length: first + count });
+    this.#ends.set(run, { bytes: bytes + written, length: first + count, begun: begun ?? { first, count, writer } });
     return "kept";
   }
 
@@ -69,11 +72,25 @@ class RunEnds {
 
   #endOf(run: string, file: string): RunEnd {
     const known = this.#ends.get(run);
-    if (known !== undefined && existsSync(file) && statSync(file).size === known.bytes) return known;
+    if (known !== undefined && isAsKnown(file, known)) return known;
     const { frames, bytes } = readRun(file, run);
     const last = frames.at(-1);
-    return { bytes, length: last === undefined ? 0 : last.first + last.count };
+    return { bytes, length: last === undefined ? 0 : last.first + last.count, begun: frames[0] };
   }
+}
+
+/** Whether a file is still that of the same run: it is as long, and its first line begins with the same writer. */
+function isAsKnown(file: string, { bytes, begun }: RunEnd): boolean {
+  if (begun === undefined || statSync(file, { throwIfNoEntry: false })?.size !== bytes) return false;
+  const wanted = Buffer.from(beginningOf(begun));
+  const found = Buffer.alloc(wanted.length);
+  const descriptor = openSync(file, "r");
+  try {
+    readSync(descriptor, found, 0, found.length, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  return found.equals(wanted);
 }
 
 /**
@@ -95,7 +112,7 @@ export function folderStore(path: string): JournalStore {
       throw new JournalError(`${doing} the journal ${folder} failed: ${messageOf(cause)}`, { reason, cause });
     }
   };
-  const fileOf = (run: string): string => join(folder, `${nameOf(run)}${ending}`);
+  const fileOf = (run: string): string => join(folder, fileNameOf(run));
   const ends = new RunEnds(fileOf);
   return Object.freeze<JournalStore>({
     name: `folder ${folder}`,
@@ -176,58 +193,13 @@ function wholeRunsOf(
   };
 }
 
-/** The whole path: the process may go elsewhere later. */
-function folderAt(path: unknown): string {
-  if (typeof path === "string" && path !== "" && !path.includes("\0")) return resolve(path);
-  throw new DefinitionError(`A journal in a folder takes its path, not ${describeValue(path)}.`);
-}
-
-/** What a file's name may not have, on any system, is written as an address has it; so is a dot in front. */
-function nameOf(run: string): string {
-  return run.replaceAll(
-    /[%/\\:*?"<>|]|^\./gu,
-    (odd) => `%${odd.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`,
-  );
-}
-
-/** Bytes of a file's name, on the usual file systems. */
-const longestName = 255;
-
-/** @throws {DefinitionError} for a run whose file cannot be named. */
-function checkName(run: string): void {
-  const bytes = Buffer.byteLength(nameOf(run)) + ending.length;
-  if (bytes <= longestName) return;
-  throw new DefinitionError(
-    `The id of the run "${run.slice(0, 20)}…" makes a file name of ${bytes} bytes: a journal in a folder takes ${longestName}.`,
-  );
-}
-
-function newestFirst(folder: string): readonly { readonly run: string; readonly file: string }[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .flatMap((name) => {
-      const run = runNamed(name);
-      const file = join(folder, name);
-      // What belongs to others is passed over, and so is what was removed meanwhile.
-      const found = run === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
-      return run === undefined || found?.isFile() !== true ? [] : [{ run, file, changedAt: found.mtimeMs }];
-    })
-    .toSorted((a, b) => b.changedAt - a.changedAt);
-}
-
-/** The run of a file; undefined: it is no file of a run. */
-function runNamed(name: string): string | undefined {
-  if (!name.endsWith(ending)) return undefined;
-  try {
-    const run = runId(decodeURIComponent(name.slice(0, -ending.length)));
-    return `${nameOf(run)}${ending}` === name ? run : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function lineOf({ first, count, writer, sum, summary, body }: Frame): string {
-  return `${JSON.stringify({ first, count, writer, sum, summary, body })}\n`;
+  return `${beginningOf({ first, count, writer })},${JSON.stringify({ sum, summary, body }).slice(1)}\n`;
+}
+
+/** What no other line of this run, and no line of another run of its id, begins with. */
+function beginningOf({ first, count, writer }: Pick<Frame, "first" | "count" | "writer">): string {
+  return JSON.stringify({ first, count, writer }).slice(0, -1);
 }
 
 function readRun(file: string, run: string): RunFile {

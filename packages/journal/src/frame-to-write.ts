@@ -13,6 +13,8 @@ interface Writer {
   readonly run: string;
   readonly attempt: number;
   readonly writer: string;
+  /** The writer of the run's first frame; undefined: this one begins the run. */
+  readonly begunBy: string | undefined;
 }
 
 /** A frame whose texts are made when they are first read: a store in memory may never read them. */
@@ -21,16 +23,23 @@ export class FrameToWrite implements Frame {
   readonly first: number;
   readonly count: number;
   readonly writer: string;
+  readonly begunBy: string | undefined;
   readonly #attempt: number;
   readonly #saved: SavedSummary;
   #entries: readonly KeptEntry[];
   #body: string | undefined;
 
-  constructor({ run, attempt, writer }: Writer, first: number, entries: readonly KeptEntry[], saved: SavedSummary) {
+  constructor(
+    { run, attempt, writer, begunBy }: Writer,
+    first: number,
+    entries: readonly KeptEntry[],
+    saved: SavedSummary,
+  ) {
     this.run = run;
     this.first = first;
     this.count = entries.length;
     this.writer = writer;
+    this.begunBy = begunBy;
     this.#attempt = attempt;
     this.#entries = entries;
     this.#saved = saved;
@@ -54,10 +63,10 @@ export class FrameToWrite implements Frame {
 
   /** Returns the frame as plain data. @throws {JournalError} "full" for an entry of more than 64 MiB. */
   written(): Frame {
-    const { run, first, count, writer, body, sum, summary } = this;
+    const { run, first, count, writer, begunBy, body, sum, summary } = this;
     if (body.length > longestEntry * count || (count === 1 && body.length > longestEntry)) {
       throw new JournalError(`An entry of the run "${run}" is larger than 64 MiB.`, { reason: "full", run });
     }
-    return Object.freeze({ run, first, count, writer, body, sum, summary });
+    return Object.freeze({ run, first, count, writer, begunBy, body, sum, summary });
   }
 }

@@ -7,7 +7,7 @@ export type { SavedSummary } from "./summary.ts";
 export { machineProcesses } from "./node-processes.ts";
 export { memoryStore } from "./memory-store.ts";
 export { postgresStore } from "./postgres-store.ts";
-export { markOf } from "./reading.ts";
+export { isOtherRun, markOf } from "./reading.ts";
 export { readFrames } from "./read-frames.ts";
 export { openSqliteStore, sqliteStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 export { journalAt, storeToRead } from "./store-at.ts";

@@ -1,5 +1,5 @@
 import { JournalError } from "@proviso/core";
-import { checkFrames, checkRun, runId } from "./check-frames.ts";
+import { checkFrames, checkRun, isOfOtherRun, runId } from "./check-frames.ts";
 import type { Frame, JournalStore } from "./store.ts";
 
 /** An attempt of this process, whose entries stay with it until someone asks for the run. */
@@ -7,6 +7,8 @@ export interface Growing {
   readonly run: string;
   /** The index of its first entry that is in no frame yet. */
   readonly first: number;
+  /** The writer of the run's first frame; undefined: it begins the run. */
+  readonly begunBy: string | undefined;
   /** Takes what is kept of it, and in no frame yet, as a frame; undefined: nothing is. */
   keptFrame(): Frame | undefined;
 }
@@ -47,7 +49,7 @@ export function memoryFrames(): MemoryFrames {
     async append(frames) {
       runs.check();
       checkFrames(frames);
-      return frames.map((frame) => runs.append(plain(frame)));
+      return frames.map((frame) => runs.append(frame));
     },
     async *read(run, from = 0) {
       runs.check();
@@ -71,7 +73,7 @@ export function memoryFrames(): MemoryFrames {
     async appendRun(frames) {
       runs.check();
       if (!runs.isEmpty(checkRun(frames))) return false;
-      for (const frame of frames) runs.append(plain(frame));
+      for (const frame of frames) runs.append(frame);
       return true;
     },
     async close() {
@@ -105,10 +107,11 @@ class KeptRuns {
     return run.frames;
   }
 
-  append(frame: Frame): "kept" | "fenced" {
-    const { run: id } = frame;
+  append(given: Frame): "kept" | "fenced" {
+    const { run: id } = given;
     const frames = this.settled(id);
-    if (frame.first !== lengthOf(frames)) return stands(frames, frame) ? "kept" : "fenced";
+    if (!goesOn(frames, given)) return stands(frames, given) ? "kept" : "fenced";
+    const frame = plain(given);
     const run = this.#runs.get(id);
     // An attempt that goes on with the run here is refused from now on.
     if (run?.growing === undefined) (run?.frames ?? this.#begin(id).frames).push(frame);
@@ -119,10 +122,10 @@ class KeptRuns {
 
   attach(growing: Growing): Attached {
     this.check();
-    const { run: id, first } = growing;
+    const { run: id } = growing;
     const frames = this.settled(id);
     const run: KeptRun = { frames: [...frames], growing };
-    if (first === lengthOf(frames)) this.#runs.set(id, run);
+    if (goesOn(frames, growing)) this.#runs.set(id, run);
     return {
       mayGrow: () => {
         this.check();
@@ -162,6 +165,10 @@ function plain({ run, first, count, writer, body, sum, summary }: Frame): Frame 
 function lengthOf(frames: readonly Frame[]): number {
   const last = frames.at(-1);
   return last === undefined ? 0 : last.first + last.count;
+}
+
+function goesOn(frames: readonly Frame[], next: Pick<Frame, "first" | "begunBy">): boolean {
+  return next.first === lengthOf(frames) && !isOfOtherRun(next, frames[0]?.writer);
 }
 
 function stands(frames: readonly Frame[], { first, writer, sum }: Frame): boolean {

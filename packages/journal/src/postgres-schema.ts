@@ -44,10 +44,15 @@ ${appendFunction(prefix)}
 END $schema$`;
 }
 
+/** The name has the version: another function under the same name would not be made where there are tables already. */
+export function appendName(prefix: string): string {
+  return `${prefix}_append_2`;
+}
+
 /** Keeps the frames of one call: the lock of each run, then frame by frame. */
 function appendFunction(prefix: string): string {
   const [runs, frames] = [`${prefix}_runs`, `${prefix}_frames`];
-  return `  CREATE OR REPLACE FUNCTION ${prefix}_append(given json) RETURNS text LANGUAGE plpgsql AS $append$
+  return `  CREATE OR REPLACE FUNCTION ${appendName(prefix)}(given json) RETURNS text LANGUAGE plpgsql AS $append$
   DECLARE
     id text;
     frame json;
@@ -64,7 +69,12 @@ function appendFunction(prefix: string): string {
       SELECT value FROM json_array_elements(given) WITH ORDINALITY AS one (value, place) ORDER BY place
     LOOP
       SELECT * INTO known FROM ${runs} WHERE run = frame ->> 'run';
-      IF known.length = (frame ->> 'first')::bigint THEN
+      IF known.length = (frame ->> 'first')::bigint AND (
+        known.length = 0 OR frame ->> 'begunBy' IS NULL OR EXISTS (
+          SELECT 1 FROM ${frames} AS begun WHERE begun.key = known.key AND begun.first = 0
+            AND begun.writer = frame ->> 'begunBy'
+        )
+      ) THEN
         INSERT INTO ${frames} (key, first, count, writer, body, sum, summary) VALUES (
           known.key, known.length, (frame ->> 'count')::bigint, frame ->> 'writer', frame ->> 'body',
           (frame ->> 'sum')::bigint, frame ->> 'summary'

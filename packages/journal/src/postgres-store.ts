@@ -4,7 +4,7 @@
 import { DefinitionError, JournalError, ProvisoError, systemClock, type Clock } from "@proviso/core";
 import { describeValue, messageOf } from "@proviso/core/internal";
 import { checkFrames, checkRun, runId } from "./check-frames.ts";
-import { schemaStatement, versionIn } from "./postgres-schema.ts";
+import { appendName, schemaStatement, versionIn } from "./postgres-schema.ts";
 import type { Frame, JournalStore } from "./store.ts";
 
 /** What is used of a client of Postgres: a `Pool` or a `Client` of `pg` is one, and so is a `PGlite`. */
@@ -56,10 +56,10 @@ export function postgresStore(
     async append(given) {
       checkFrames(given);
       if (given.length === 0) return [];
-      const plain = given.map(({ run, first, count, writer, body, sum, summary }) => {
-        return { run, first, count, writer, body, sum, summary };
+      const plain = given.map(({ run, first, count, writer, begunBy, body, sum, summary }) => {
+        return { begunBy, run, first, count, writer, body, sum, summary };
       });
-      const [row] = await query(`SELECT ${prefix}_append($1::text::json) AS kept`, [JSON.stringify(plain)]);
+      const [row] = await query(`SELECT ${appendName(prefix)}($1::text::json) AS kept`, [JSON.stringify(plain)]);
       return String(row?.["kept"])
         .split(",")
         .map((kept) => (kept === "kept" ? "kept" : "fenced"));
@@ -173,7 +173,7 @@ function frameOf(run: string, { first, count, writer, body, sum, summary }: Row)
 async function prepared(query: Query, prefix: string): Promise<void> {
   const look = `SELECT to_regclass($1)::text AS found, obj_description(to_regclass($1), 'pg_class') AS comment,
     to_regprocedure($2)::text AS ready`;
-  const values = [`${prefix}_runs`, `${prefix}_append(json)`];
+  const values = [`${prefix}_runs`, `${appendName(prefix)}(json)`];
   let [state] = await query(look, values);
   if (state?.["found"] == null || (state["ready"] == null && versionIn(state["comment"]) === 1)) {
     await query(schemaStatement(prefix));

@@ -10,7 +10,7 @@ import {
   type JournalEntry,
 } from "@proviso/runtime/recording";
 import type { Effect, RunDescription, RunFilter, RunStep, RunSummary } from "./journal.ts";
-import type { ReadRun } from "./reading.ts";
+import { isOtherRun, type ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
 import { readSummary, summaryOf } from "./summary.ts";
 
@@ -45,11 +45,11 @@ export async function* followEntries(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<JournalEntry, void, undefined> {
   let last = after;
-  let begunBy = "";
+  let begunBy: string | undefined;
   const isOver = (): boolean => signal?.aborted === true;
   while (!isOver()) {
     const run = await read();
-    if (begunBy !== "" && run.begunBy !== begunBy) {
+    if (isOtherRun(begunBy, run.begunBy)) {
       throw new JournalError(`The run "${id}" was removed while it was followed.`, { reason: "not_found", run: id });
     }
     ({ begunBy } = run);

@@ -15,18 +15,29 @@ export interface ReadRun {
   readonly attempt: number;
   /** The writer of the last frame. */
   readonly writer: string;
-  /** What no other run of the same id has begun with. */
-  readonly begunBy: string;
-  /** What no other last frame of the same id has. */
-  readonly endedBy: string;
+  /** The writer of the first frame; undefined: there is none. Another run of the same id has another one. */
+  readonly begunBy: string | undefined;
+  /** The mark of the last frame; undefined: there is none. */
+  readonly endedBy: string | undefined;
   readonly forkOf: SavedSummary["forkOf"];
   /** The summary of what stands. */
   summary(): Summary;
 }
 
-/** What no other frame of this id has: a writer is one attempt of one process. */
+/**
+ * What no other frame of this id has, those of runs that were removed included: a writer is one attempt of one process. The
+ * id of the evaluation is no such thing, as forks have that of their origin.
+ */
 export function markOf({ first, writer, sum }: Frame): string {
   return `${first} ${writer} ${sum}`;
+}
+
+/**
+ * Whether what was read before is of a run that was removed since, whatever has its id now. Both are marks of the same place:
+ * the one that was read, and the one that is there now; undefined: nothing was read, nothing is there.
+ */
+export function isOtherRun(read: string | undefined, now: string | undefined): boolean {
+  return read !== undefined && now !== read;
 }
 
 /** Reads a run. @throws {JournalError} "damaged", "newer". */
@@ -34,16 +45,16 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
   const entries: JournalEntry[] = [];
   let writer = "";
   let attempt = 0;
-  let [begunBy, endedBy] = ["", ""];
+  let [begunBy, endedBy]: (string | undefined)[] = [];
   let forkOf: SavedSummary["forkOf"];
   const check = frameCheck(store, id);
   for await (const frame of store.read(id)) {
     check(frame);
     const read = entriesOf(frame, store.name);
     endedBy = markOf(frame);
-    if (frame.first === 0) begunBy = endedBy;
     for (const entry of read) entries.push(entry);
     ({ writer } = frame);
+    begunBy ??= writer;
     attempt = read.at(-1)?.attempt ?? attempt;
     forkOf ??= readSummary(frame.summary)?.forkOf;
   }
@@ -66,7 +77,10 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
 /** Whether nothing has been kept since the run was read, and no other run has its id: its last frame alone is read. */
 export async function isAsRead(store: JournalStore, id: string, { length, endedBy }: ReadRun): Promise<boolean> {
   if (length === 0) return false;
-  let found = "";
-  for await (const frame of store.read(id, length - 1)) found += markOf(frame);
-  return found === endedBy;
+  let last: string | undefined;
+  for await (const frame of store.read(id, length - 1)) {
+    if (last !== undefined) return false;
+    last = markOf(frame);
+  }
+  return !isOtherRun(endedBy, last);
 }

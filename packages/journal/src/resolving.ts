@@ -42,7 +42,7 @@ export async function appendAfter(
   const whole: JournalEntry = { ...base, ...content };
   const entry = keptEntry(hide === undefined ? whole : hide(whole));
   summary.add(entry);
-  const writer = { run: id, attempt: run.attempt, writer: processes.newWriter() };
+  const writer = { run: id, attempt: run.attempt, writer: processes.newWriter(), begunBy: run.begunBy };
   const frame = new FrameToWrite(writer, run.length, [entry], summary.saved).written();
   return (await store.append([frame]))[0] === "kept";
 }

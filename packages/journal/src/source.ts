@@ -159,7 +159,7 @@ class JournalSource implements RunSource {
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
     const summary = read.summary();
-    this.#begin(attempt, read.length, summary);
+    this.#begin(attempt, read.length, summary, read.begunBy);
     await this.#takeOver(cut.kept, cut.entries, summary, last?.at ?? 0);
     const suspended = suspendedCalls(read.entries);
     return {
@@ -197,12 +197,13 @@ class JournalSource implements RunSource {
     return { entries, attempt: 1, lastSeq: lastSeqOf(entries), next: entries.length, isEnded: false, unknown: [] };
   }
 
-  #begin(attempt: number, first: number, summary: Summary): void {
+  #begin(attempt: number, first: number, summary: Summary, begunBy?: string): void {
     this.#name = this.#shared.processes.newWriter();
     this.#stopWorking = working(this.#name);
     this.#attempt = attempt;
     this.#next = first;
-    this.#writer = new RunWriter(this.#shared.queue, { run: this.id, attempt, writer: this.#name, first, summary });
+    const of = { run: this.id, attempt, writer: this.#name, begunBy, first, summary };
+    this.#writer = new RunWriter(this.#shared.queue, of);
   }
 
   /** Going on is itself an entry: the writer before is refused from then on. */
@@ -218,10 +219,8 @@ class JournalSource implements RunSource {
       await this.flush();
     } catch (error) {
       if (error instanceof JournalError && error.reason === "fenced") {
-        throw new JournalError(`The run "${this.id}" was taken up by another process.`, {
-          reason: "busy",
-          run: this.id,
-        });
+        const why = `The run "${this.id}" was taken up by another process.`;
+        throw new JournalError(why, { reason: "busy", run: this.id });
       }
       throw error;
     }
@@ -263,7 +262,8 @@ class JournalSource implements RunSource {
   async #refused(error: unknown): Promise<void> {
     if (!(error instanceof JournalError) || error.reason !== "fenced") throw error;
     const read = await readRun(this.#shared.store, this.id).catch(() => undefined);
-    const end = read?.entries.findLast(({ kind }) => kind === "cancelled");
+    const isSame = read?.begunBy === this.#writer?.begunBy;
+    const end = isSame ? read?.entries.findLast(({ kind }) => kind === "cancelled") : undefined;
     if (end?.kind !== "cancelled") throw error;
     if (!this.#isCancelled) this.#cancel(end.reason);
   }

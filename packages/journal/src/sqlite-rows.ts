@@ -2,6 +2,7 @@
 // 2. Names of the tables begin with proviso_: tables of an application may be in the same file.
 import { inTransaction, rollBack } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
+import { isOfOtherRun } from "./check-frames.ts";
 import type { Frame } from "./store.ts";
 
 /** What a store of frames does to its file. Each function throws what SQLite throws. */
@@ -75,6 +76,7 @@ export function frameRows(database: DatabaseSync): FrameRows {
   const begin = database.prepare(
     "INSERT INTO proviso_runs (run, length, changed) VALUES (?, 0, ?) RETURNING key, length",
   );
+  const beginning = database.prepare("SELECT writer FROM proviso_frames WHERE key = ? AND first = 0");
   const latest = database.prepare("SELECT coalesce(max(changed), 0) AS changed FROM proviso_runs");
   const grow = database.prepare("UPDATE proviso_runs SET length = ?, changed = ? WHERE key = ?");
   const insert = database.prepare(
@@ -92,9 +94,11 @@ export function frameRows(database: DatabaseSync): FrameRows {
     "SELECT run, summary FROM proviso_runs JOIN proviso_frames USING (key) WHERE key = ? ORDER BY first DESC LIMIT 1",
   );
   const runOf = (run: string): RunRow | undefined => found.get(run) as RunRow | undefined;
-  const appendOne = ({ run, first, count, writer, body, sum, summary }: Frame): "kept" | "fenced" => {
+  const begunBy = (key: number): string => (beginning.get(key) as { readonly writer: string }).writer;
+  const appendOne = (frame: Frame): "kept" | "fenced" => {
+    const { run, first, count, writer, body, sum, summary } = frame;
     const known = runOf(run);
-    if (first !== (known?.length ?? 0)) {
+    if (first !== (known?.length ?? 0) || (known !== undefined && isOfOtherRun(frame, begunBy(known.key)))) {
       return known !== undefined && same.get(known.key, first, writer, sum) !== undefined ? "kept" : "fenced";
     }
     const changed = (latest.get() as { readonly changed: number }).changed + 1;

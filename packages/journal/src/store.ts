@@ -8,6 +8,11 @@ export interface Frame {
   readonly count: number;
   /** Names one attempt of one process; no other one has ever had it. */
   readonly writer: string;
+  /**
+   * The writer of the first frame of the run that it goes on with, as its own writer read it. It is for `append` alone, and
+   * need not be kept. Left out where `first` is 0, and on what is read.
+   */
+  readonly begunBy?: string | undefined;
   /** The entries. */
   readonly body: string;
   /** The CRC-32 of run, first and body. */
@@ -20,8 +25,9 @@ export interface Frame {
 export const tornBytes = Symbol("tornBytes");
 
 /**
- * Where frames are kept. Appending is the lock: a frame is kept only where its run is exactly as long as its writer
- * believes, so a writer that another one took over from is refused with its next frame. Each method happens as a whole or
+ * Where frames are kept. Appending is the lock: a frame is kept only where its run is the one that its writer opened, and
+ * exactly as long as that writer believes. So a writer that another one took over from is refused with its next frame, and
+ * so is one whose run was removed, also where another run has its id by now. Each method happens as a whole or
  * not at all, also between several processes. After `close` each of them rejects with a JournalError "closed".
  */
 export interface JournalStore {
@@ -29,8 +35,9 @@ export interface JournalStore {
   readonly name: string;
   /**
    * Keeps all frames that are not refused, at once; resolves when they would survive a crash. Frames of one call are taken
-   * in their order. A frame is refused, "fenced", when its run is not exactly `first` entries long, unless the same frame
-   * (writer and sum) stands there already: then it is "kept", and nothing changes.
+   * in their order. A frame is refused, "fenced", when its run is not exactly `first` entries long, or has a first frame whose
+   * writer is not `begunBy`, where that is given; unless the same frame (writer and sum) stands there already: then it is
+   * "kept", and nothing changes.
    * @throws {DefinitionError} for what is no frame; then none of them is kept. {JournalError} where the store fails.
    */
   append(frames: readonly Frame[]): Promise<readonly ("kept" | "fenced")[]>;

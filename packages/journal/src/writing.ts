@@ -20,6 +20,8 @@ export class RunWriter {
   readonly attempt: number;
   readonly writer: string;
   readonly summary: Summary;
+  /** The writer of the run's first frame; undefined: this one begins the run, with the next frame. */
+  begunBy: string | undefined;
   /** The index of the first entry that is not written. */
   first: number;
   entries: KeptEntry[] = [];
@@ -35,6 +37,7 @@ export class RunWriter {
       readonly run: string;
       readonly attempt: number;
       readonly writer: string;
+      readonly begunBy: string | undefined;
       readonly first: number;
       readonly summary: Summary;
     },
@@ -43,6 +46,7 @@ export class RunWriter {
     this.run = of.run;
     this.attempt = of.attempt;
     this.writer = of.writer;
+    this.begunBy = of.begunBy;
     this.first = of.first;
     this.summary = of.summary;
   }
@@ -91,7 +95,9 @@ export class RunWriter {
     for (const entry of entries) this.summary.add(entry);
     const { saved } = this.summary;
     saved.attempts = Math.max(saved.attempts, this.attempt);
-    return new FrameToWrite(this, first, entries, { ...this.summary.saved });
+    const frame = new FrameToWrite(this, first, entries, { ...this.summary.saved });
+    this.begunBy ??= this.writer;
+    return frame;
   }
 }
 

@@ -1,3 +1,4 @@
+import { folderStore } from "@proviso/journal/internal";
 import { folderJournal } from "@proviso/journal/node";
 import { replay } from "@proviso/journal/testing";
 import { definePrompt } from "@proviso/core";
@@ -7,7 +8,7 @@ import { appendFile, readdir, readFile, stat, truncate, writeFile } from "node:f
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { folder, listed } from "./support.ts";
+import { folder, frame, framesOf, listed } from "./support.ts";
 
 const ask = definePrompt({ key: "ask", params: z.object({}), text: "What is two and two?" }).bind({});
 
@@ -58,4 +59,16 @@ test("JRN-9 a damaged line before the last one is damage, and other runs can be 
   const journal = folderJournal(path);
   await expect(journal.describe("a/sum")).rejects.toMatchObject({ code: "journal", reason: "damaged", run: "a/sum" });
   expect((await journal.describe("good"))?.state).toBe("executed");
+});
+
+test("JST-3 a journal that knows where a run ends sees that another one wrote another run of the same id there, of as many bytes", async () => {
+  const path = await folder();
+  const [one, two] = [folderStore(path), folderStore(path)];
+  const begun = (writer: string) => [frame({ first: 0, writer }), frame({ first: 1, writer, begunBy: writer })];
+  await one.append(begun("one"));
+  await two.remove(["ada"]);
+  await two.append(begun("two"));
+  expect(await one.append([frame({ first: 2, writer: "one", begunBy: "one" })])).toEqual(["fenced"]);
+  expect(await two.append([frame({ first: 2, writer: "two", begunBy: "two" })])).toEqual(["kept"]);
+  expect(await framesOf(one, "ada")).toHaveLength(3);
 });

@@ -181,6 +181,47 @@ describe("a journal", () => {
     await source.close();
   });
 
+  it("JRN-7 a copy whose answer was lost is there, and one whose place another run took meanwhile is refused", async () => {
+    const { journal: source } = await recorded();
+    const other = memoryStore();
+    await recorded(createJournal(other));
+    const others = await listed(other.read("r1"));
+    for (const hasAppendRun of [true, false]) {
+      // The frames are kept, and then sent once more: the connection was lost before the answer.
+      const kept = memoryStore();
+      const twice = {
+        ...kept,
+        append: async (frames: Parameters<typeof kept.append>[0]) => {
+          await kept.append(frames);
+          return kept.append(frames);
+        },
+        appendRun: async (frames: Parameters<typeof kept.append>[0]) => {
+          await kept.append(frames);
+          return false;
+        },
+      };
+      const copied = createJournal(hasAppendRun ? twice : { ...twice, appendRun: undefined as never });
+      await source.copy("r1", copied);
+      expect(await copied.describe("r1")).toEqual(await source.describe("r1"));
+      // Another run of the same id begins between the look and the copy.
+      const taken = memoryStore();
+      const late = {
+        ...taken,
+        append: async (frames: Parameters<typeof taken.append>[0]) => {
+          await taken.append(others);
+          return taken.append(frames);
+        },
+        appendRun: async () => {
+          await taken.append(others);
+          return false;
+        },
+      };
+      const to = createJournal(hasAppendRun ? late : { ...late, appendRun: undefined as never });
+      await expect(source.copy("r1", to)).rejects.toMatchObject({ reason: "exists" });
+      expect(await listed(taken.read("r1"))).toEqual(others);
+    }
+  });
+
   it("FRK-1 a fork under the id of another run is refused, and the same fork again goes on", async () => {
     const { journal } = await recorded();
     await recorded(journal, "done");

@@ -66,7 +66,7 @@ describe("PGlite, in process", () => {
       async query(text, values) {
         const { rows } = await client.query(text, values);
         // The answer is lost, not what was done.
-        if (text.includes("_append(") && text.startsWith("SELECT s") && losses++ < 2) {
+        if (text.includes("_append_2(") && text.startsWith("SELECT s") && losses++ < 2) {
           throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
         }
         return { rows: rows as object[] };
@@ -157,7 +157,7 @@ describe.skipIf(noServer !== undefined)(`a real server ${noServer ?? ""}`, () =>
     const other = await server.pool(1).connect();
     await other.query("BEGIN");
     const frames = [frame({ first: 1 }), frame({ run: "eve", first: 0, writer: "two" })];
-    await other.query("SELECT waits_append($1::text::json)", [JSON.stringify(frames)]);
+    await other.query("SELECT waits_append_2($1::text::json)", [JSON.stringify(frames)]);
     const work = Promise.all([
       store.removeUnchanged?.(seen) ?? Promise.resolve(-1),
       store.appendRun?.([frame({ run: "eve", first: 0 })]) ?? Promise.resolve(true),

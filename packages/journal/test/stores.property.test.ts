@@ -17,6 +17,7 @@ const frames = fc.record({
   first: fc.nat({ max: 6 }),
   count: fc.integer({ min: 1, max: 3 }),
   writer: fc.constantFrom("one", "two"),
+  begunBy: fc.constantFrom("one", "two", undefined),
   body: fc.constantFrom("x", "y"),
 });
 const steps = fc.array(
@@ -38,9 +39,10 @@ class Model {
   append(given: Frame): "kept" | "fenced" {
     const [, known] = this.runs.find(([id]) => id === given.run) ?? [given.run, []];
     const length = known.reduce((sum, { count }) => sum + count, 0);
-    if (given.first === length) {
+    const isOther = given.first > 0 && ![undefined, known[0]?.writer].includes(given.begunBy);
+    if (given.first === length && !isOther) {
       this.remove(given.run);
-      this.runs = [[given.run, [...known, given]], ...this.runs];
+      this.runs = [[given.run, [...known, frame({ ...given, begunBy: undefined })]], ...this.runs];
       return "kept";
     }
     const same = known.find(({ first }) => first === given.first);

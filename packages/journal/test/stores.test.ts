@@ -1,4 +1,4 @@
-import type { JournalStore } from "@proviso/journal";
+import type { Frame, JournalStore } from "@proviso/journal";
 import { folderStore, memoryStore, postgresStore, sqliteStore } from "@proviso/journal/internal";
 import { DefinitionError } from "@proviso/core";
 import { join } from "node:path";
@@ -95,6 +95,26 @@ describe.each(makers)("%s", (_name, make) => {
     expect(await framesOf(store, "ada")).toEqual([frame({ first: 0, writer: "two" })]);
   });
 
+  test("JST-1 JST-3 the writer of a removed run is refused, however long the run is that was begun under its id", async () => {
+    const store = await opened();
+    const next = (first: number, begunBy: string, writer = begunBy) => frame({ first, begunBy, writer });
+    const begun = frame({ first: 0, count: 2 });
+    expect(await store.append([begun, next(2, "one"), next(3, "one", "taker")])).toEqual(["kept", "kept", "kept"]);
+    await store.remove(["ada"]);
+    // As many bytes, too: a store that knows where its run ends has to see that it is another one.
+    const others = [frame({ first: 0, count: 2, writer: "two" }), next(2, "two"), next(3, "two", "takes")];
+    expect(await store.append(others)).toEqual(["kept", "kept", "kept"]);
+    const late = [next(4, "one"), next(4, "one", "taker"), next(4, "two"), next(5, "one", "takes")];
+    expect(await store.append(late)).toEqual(["fenced", "fenced", "kept", "fenced"]);
+    const bodies = ({ first, writer }: Frame) => [first, writer];
+    expect((await framesOf(store, "ada")).map(bodies)).toEqual([
+      [0, "two"],
+      [2, "two"],
+      [3, "takes"],
+      [4, "two"],
+    ]);
+  });
+
   test.each([
     ["a negative first", { first: -1 }],
     ["a first that is no whole number", { first: 0.5 }],
@@ -102,6 +122,7 @@ describe.each(makers)("%s", (_name, make) => {
     ["an end that cannot be counted", { first: Number.MAX_SAFE_INTEGER, count: 1 }],
     ["a sum that is none", { first: 0, sum: 2 ** 32 }],
     ["half of a surrogate pair in the body", { first: 0, body: "\ud83d" }],
+    ["a beginning by no text", { first: 1, begunBy: 1 as never }],
     ["a NUL in the summary", { first: 0, summary: "a\0b" }],
     ["an empty id", { first: 0, run: "" }],
     ["an id that is too long", { first: 0, run: "a".repeat(201) }],

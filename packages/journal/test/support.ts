@@ -16,7 +16,8 @@ export async function folder(): Promise<string> {
 export function frame(given: Partial<Frame> & { readonly first: number }): Frame {
   const { run = "ada", first, count = 1, writer = "one", body = `entry ${first}` } = given;
   const { sum = frameSum({ run, first, body }), summary = JSON.stringify({ length: first + count }) } = given;
-  return { run, first, count, writer, body, sum, summary };
+  const plain = { run, first, count, writer, body, sum, summary };
+  return given.begunBy === undefined ? plain : { ...plain, begunBy: given.begunBy };
 }
 
 /** All that there is, in order. */

@@ -5,16 +5,16 @@
 import type { CallToolResult, Client, Transport } from "@modelcontextprotocol/client";
 import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
-import { variablesNamed } from "@proviso/node/internal";
-import { boundedFetch } from "./bounded-fetch.ts";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import { infoOf, type McpToolInfo } from "./definitions.ts";
 import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
 import { errorOf, loadSdk, noTimeout, type Sdk } from "./sdk.ts";
+import { startSilence, type Silence } from "./silence.ts";
 import { redactionFor } from "./source.ts";
 import { callTool } from "./tool-call.ts";
+import { transportFor } from "./transport.ts";
 import { visibleText, visibleValue } from "./visible-text.ts";
 
 /** Milliseconds in which a process shows whether it knows the newest revision. An older one may never answer. */
@@ -151,20 +151,6 @@ function nameOf(given: string | undefined): string | undefined {
   return visible === "" ? undefined : visible.slice(0, longestName).toWellFormed();
 }
 
-function transportFor(sdk: Sdk, spec: McpServerSpec, sessionEnded: () => void): Transport {
-  if ("command" in spec) {
-    const { command, args = [], env = [], cwd } = spec;
-    return new ProcessTransport({ command, args, cwd, variables: variablesNamed(env) }, sdk) as Transport;
-  }
-  if ("transport" in spec) return spec.transport as Transport;
-  const { url, headers, auth, fetch: given } = spec;
-  return new sdk.StreamableHTTPClientTransport(new URL(url), {
-    ...(headers === undefined ? {} : { requestInit: { headers: { ...headers } } }),
-    ...(auth === undefined ? {} : { authProvider: auth as never }),
-    fetch: boundedFetch(given, sessionEnded),
-  }) as Transport;
-}
-
 interface LinkState {
   isLost: boolean;
   /** How often the server has reported that its tools changed. */
@@ -175,13 +161,13 @@ interface LinkState {
   listing: Promise<void> | undefined;
   tools: readonly McpToolInfo[];
   /** The calls under way, each with what ends it. */
-  readonly calls: Map<AskedCall, (error: McpError) => void>;
+  readonly calls: Map<AskedCall, { readonly end: (error: McpError) => void; readonly silence: Silence }>;
 }
 
 function lose(state: LinkState, server: string): void {
   state.isLost = true;
   const error = new McpError("closed", server, `The connection to ${server} was lost. What it had done is not known.`);
-  for (const end of state.calls.values()) end(error);
+  for (const { end } of state.calls.values()) end(error);
 }
 
 async function list(client: Client, state: LinkState, options: Parameters<AskedOf<unknown>>[0]): Promise<void> {
@@ -199,12 +185,14 @@ function answerOlderServers(client: Client, options: CheckedConnectOptions, { ca
   const redact = redactionFor(options.secrets);
   const answer = async (method: string, given: unknown): Promise<never> => {
     const params = redact(visibleValue(given));
-    const [only, ...others] = calls.keys();
+    const [only, ...others] = calls;
     if (only === undefined || others.length > 0) {
       if (method === "elicitation/create") return { action: "decline" } as never;
-      throw new McpError("refused", only?.server ?? "", "It is not known to which call this belongs: it is declined.");
+      const server = only?.[0].server ?? "";
+      throw new McpError("refused", server, "It is not known to which call this belongs: it is declined.");
     }
-    return (await answerAsked(options, { method, params }, only)) as never;
+    const [call, { silence }] = only;
+    return (await silence.paused(() => answerAsked(options, { method, params }, call))) as never;
   };
   if (options.elicit !== undefined)
     client.setRequestHandler("elicitation/create", ({ params }) => answer("elicitation/create", params));
@@ -229,11 +217,12 @@ function linkOver(
     refresh: () => freshTools({ client, server, ask }, state),
     async call(tool, input, context) {
       const call: AskedCall = { server, tool: tool.name, context };
-      const { promise: lost, reject } = Promise.withResolvers<never>();
+      const { promise: lost, reject: end } = Promise.withResolvers<never>();
       lost.catch(() => {});
-      state.calls.set(call, reject);
+      const silence = startSilence(options, call);
+      state.calls.set(call, { end, silence });
       try {
-        return await Promise.race([callTool({ sdk, client, options, call, redact }, tool, input), lost]);
+        return await Promise.race([callTool({ sdk, client, options, call, silence, redact }, tool, input), lost]);
       } finally {
         state.calls.delete(call);
       }

@@ -1,5 +1,5 @@
 import type { ToolContext } from "@proviso/core";
-import { atEvaluationEnd } from "@proviso/runtime/internal";
+import { atEvaluationEnd, evaluationOf } from "@proviso/runtime/internal";
 import { parsePins, type McpPins } from "./definitions.ts";
 import { readFrom, resourcesOf } from "./connect.ts";
 import { checkConnectOptions, type McpConnectOptions, type McpServerSpec } from "./options.ts";
@@ -18,17 +18,17 @@ export function pinnedMcp(
 ): McpSource {
   const parsed: McpPins = parsePins(pins);
   const checked = { ...checkConnectOptions(server, options), pins: parsed };
-  const open = new Map<string, ServerLink>();
+  const open = new Map<object, ServerLink>();
   const linkFor = (context: ToolContext): ServerLink => {
-    const { evaluationId } = context;
-    const known = open.get(evaluationId);
+    const evaluation = evaluationOf(context);
+    const known = open.get(evaluation);
     if (known !== undefined) return known;
     const link = serverLink(server, checked);
     atEvaluationEnd(context, () => {
-      open.delete(evaluationId);
+      open.delete(evaluation);
       return link.close();
     });
-    open.set(evaluationId, link);
+    open.set(evaluation, link);
     return link;
   };
   const definitions = parsed.tools.map(({ hash: _, ...info }) => info);

@@ -1,11 +1,11 @@
 import type { CallToolResult, Client, Progress } from "@modelcontextprotocol/client";
-import { systemClock } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import type { McpToolInfo } from "./definitions.ts";
 import { McpError } from "./mcp-error.ts";
 import type { CheckedConnectOptions } from "./options.ts";
 import { errorOf, noTimeout, type Sdk } from "./sdk.ts";
+import type { Silence } from "./silence.ts";
 import { visibleText, visibleValue } from "./visible-text.ts";
 
 /** Times that a server may ask for something in one call. */
@@ -16,6 +16,7 @@ interface Calling {
   readonly client: Client;
   readonly options: CheckedConnectOptions;
   readonly call: AskedCall;
+  readonly silence: Silence;
   /** Takes the server's secrets out. */
   redact<T>(value: T): T;
 }
@@ -30,14 +31,13 @@ export async function callTool(
   tool: McpToolInfo,
   input: Readonly<Record<string, unknown>>,
 ): Promise<CallToolResult> {
-  const { call, sdk } = calling;
+  const { call, sdk, silence } = calling;
   const { signal } = call.context;
-  const silence = startSilence(calling);
   const stop = (): void => silence.controller.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   try {
     if (signal.aborted) stop();
-    return await rounds(calling, tool, input, silence);
+    return await rounds(calling, tool, input);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (silence.controller.signal.aborted) throw silence.controller.signal.reason;
@@ -49,10 +49,9 @@ export async function callTool(
 }
 
 async function rounds(
-  { client, options, call, sdk, redact }: Calling,
+  { client, options, call, sdk, silence, redact }: Calling,
   { name, inputSchema }: McpToolInfo,
   input: Readonly<Record<string, unknown>>,
-  silence: Silence,
 ): Promise<CallToolResult> {
   // The output schema is left out: the tool checks it.
   const toolDefinition = { name, inputSchema } as never;
@@ -69,8 +68,6 @@ async function rounds(
       },
     });
     if (!sdk.isInputRequiredResult(answer)) return answer as CallToolResult;
-    // The server waits for us, and not we for it.
-    silence.pause();
     const { inputRequests, requestState } = answer as {
       readonly inputRequests?: unknown;
       readonly requestState?: unknown;
@@ -78,13 +75,9 @@ async function rounds(
     const inputResponses: Record<string, unknown> = {};
     for (const [id, asked] of Object.entries(isRecord(inputRequests) ? inputRequests : {})) {
       const { method, params: what } = isRecord(asked) ? asked : {};
-      inputResponses[id] = await answerAsked(
-        options,
-        { method: String(method), params: redact(visibleValue(what)) },
-        call,
-      );
+      const request = { method: String(method), params: redact(visibleValue(what)) };
+      inputResponses[id] = await silence.paused(() => answerAsked(options, request, call));
     }
-    silence.begin();
     params = { name, arguments: input, inputResponses, ...(requestState === undefined ? {} : { requestState }) };
   }
   throw new McpError("protocol", call.server, `${call.server} asked more than ${mostRounds} times in one call.`);
@@ -99,33 +92,4 @@ function report({ context }: AskedCall, redact: Calling["redact"], { progress, t
     ...(isAmount(total) ? { total } : {}),
     ...(typeof message === "string" ? { message: redact(visibleText(message)) } : {}),
   });
-}
-
-/** How long the server may be silent. */
-interface Silence {
-  /** Aborted with an McpError "timeout" when it was silent for too long. */
-  readonly controller: AbortController;
-  /** Begins anew. */
-  begin(): void;
-  pause(): void;
-  end(): void;
-}
-
-function startSilence({ options: { callMs, clock = systemClock }, call: { server, tool } }: Calling): Silence {
-  const controller = new AbortController();
-  let waiting: AbortController | undefined;
-  const pause = (): void => waiting?.abort();
-  const begin = (): void => {
-    pause();
-    const own = (waiting = new AbortController());
-    clock.sleep(callMs, own.signal).then(
-      () =>
-        controller.abort(
-          new McpError("timeout", server, `${server} was silent for ${callMs} ms in a call of ${tool}.`),
-        ),
-      () => {},
-    );
-  };
-  begin();
-  return { controller, begin, pause, end: pause };
 }

@@ -1,10 +1,10 @@
 import { definePrompt, trackBudget, type ToolContext } from "@proviso/core";
 import { mcpTools, type McpConnectOptions, type McpElicitation } from "@proviso/mcp";
 import { modelAdapter } from "@proviso/runtime";
-import { scriptedModel } from "@proviso/runtime/testing";
+import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
 import { answerAsked } from "../src/asked.ts";
-import { callTool, connectScripted } from "./support.ts";
+import { callTool, connectScripted, until } from "./support.ts";
 
 const answered = async (mode: "2026" | "2025", name: string, options: McpConnectOptions): Promise<unknown> => {
   await using server = await connectScripted(mode, options);
@@ -48,6 +48,25 @@ describe.each(["2026", "2025"] as const)("MCP-11 MCP-12 what a server of %s asks
     });
     expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: "user", text: "Say hello." });
     expect(model.requests).toHaveLength(3);
+  });
+
+  test(`MCP-9 MCP-12 ${mode}: the time in which a person answers is no silence of the server, and what follows is`, async () => {
+    const clock = fakeClock();
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<{ action: "accept"; content: { colour: string } }>();
+    const elicit = () => {
+      asked.resolve();
+      return answer.promise;
+    };
+    await using server = await connectScripted(mode, { elicit, callMs: 1_000, clock });
+    const calling = callTool(server, "elicitAndWait");
+    await asked.promise;
+    await clock.advance(60_000);
+    answer.resolve({ action: "accept", content: { colour: "red" } });
+    await until(() => server.log().includes("waiting"));
+    await clock.advance(1_000);
+    expect((await calling).result.message).toBe("scripted was silent for 1000 ms in a call of elicitAndWait.");
+    expect(clock.pending).toBe(0);
   });
 
   test(`MCP-12 ${mode}: what is not approved, and tools, are refused`, async () => {

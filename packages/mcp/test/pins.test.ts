@@ -4,7 +4,7 @@ import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { beforeAll, describe, expect, test } from "vitest";
 import { hashOf } from "../src/definitions.ts";
-import { callTool, connectScripted, isRunning, scriptedServer } from "./support.ts";
+import { callTool, connectScripted, isRunning, scriptedServer, until } from "./support.ts";
 
 /** The pins of the server as it is. */
 let current: McpPins;
@@ -130,6 +130,32 @@ describe("MCP-13 tools by their pins alone", () => {
     expect(pids.filter(isRunning)).toEqual([]);
     await modelAdapter(scriptedModel([{ text: "No tools." }])).evaluate(prompt.bind());
     expect(log().filter((line) => line.startsWith("started "))).toHaveLength(2);
+  });
+
+  test("MCP-13 two evaluations of one id, as forks of one run are, have a connection each, and keep it until their own end", async () => {
+    const { spec, log } = scriptedServer();
+    const source = pinnedMcp(spec, current);
+    const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Echo.", tools: mcpTools(source) }] });
+    const evaluate = async (call: { readonly name: string; readonly arguments: object }, between: () => unknown) => {
+      const model = scriptedModel([{ toolCalls: [call] }, { text: "Done." }]);
+      let asked = 0;
+      const generate: typeof model.generate = async (...given) => {
+        if (++asked === 2) await between();
+        return model.generate(...given);
+      };
+      const adapter = modelAdapter({ ...model, generate }, { newId: () => "same" });
+      const { evaluationId, toolResults } = await adapter.evaluate(prompt.bind());
+      return [evaluationId, ...toolResults.map(({ result }) => (result.success ? result.value : result.message))];
+    };
+    // The first one ends while the other's call is under way.
+    const isWaiting = () => until(() => log().includes("waiting"));
+    const first = evaluate({ name: "echo", arguments: { text: "a" } }, isWaiting);
+    const second = evaluate({ name: "wait", arguments: { progressMs: 100 } }, () => {});
+    expect(await first).toEqual(["same", "a"]);
+    expect(await second).toEqual(["same", "waited"]);
+    const pids = log().flatMap((line) => (line.startsWith("started ") ? [Number(line.slice(8))] : []));
+    expect(pids).toHaveLength(2);
+    expect(pids.filter(isRunning)).toEqual([]);
   });
 
   test("MCP-13 MCP-7 tools that are not what was pinned fail the call, and say so", async () => {

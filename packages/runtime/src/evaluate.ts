@@ -25,7 +25,7 @@ import {
 } from "./failing.ts";
 import { internalFailure, isFailure, failure, type Failure } from "./failures.ts";
 import type { EvaluationOutcome } from "./recording/contract.ts";
-import { openerIn, withRun, type OpenTape } from "./recording/run-value.ts";
+import { ownRecordOf, type OpenTape } from "./recording/run-value.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
 import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
 import { promptOf, startRun } from "./start-run.ts";
@@ -54,11 +54,11 @@ export function evaluate<Output>(
 
 async function evaluateObserved<Output>(
   observers: Observers,
-  ...given: Parameters<typeof evaluateHere<Output>>
+  ...[setup, prompt, given, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
   observing ??= await import("./observing/observe-evaluation.ts");
-  return observing.observeEvaluation(observers, given, (options, inside) =>
-    evaluateHere(given[0], given[1], options, inside),
+  return observing.observeEvaluation(observers, [setup, prompt, given, around], (options, inside) =>
+    evaluateHere(setup, prompt, options, inside),
   );
 }
 
@@ -71,10 +71,8 @@ async function evaluateHere<Output>(
   given: EvaluateOptions,
   around: Surroundings,
 ): Promise<PromptResponse<Output>> {
-  const { nesting, tape } = around;
-  const isOwn = nesting === undefined && tape === undefined;
-  const options = isOwn ? withRun(given, setup.journal) : given;
-  const open = isOwn ? openerIn(options) : undefined;
+  const { tape } = around;
+  const { options, open } = ownRecordOf(given, setup.journal, around);
   if (open !== undefined) return evaluateRecorded(open, setup, prompt, options, around);
   const started = await startRun(setup, prompt, options, around);
   if (isFailure(started)) {

@@ -29,11 +29,15 @@ export interface RunQueue extends AsyncDisposable {
     /** Ends the iteration. */ readonly signal?: AbortSignal | undefined;
   }): AsyncIterable<RunProgress>;
   /**
-   * Decides what a run waits for, as `journal.resolve`, and lets it go on.
-   * @throws {JournalError} "token". {QueueError} "unknown" where the queue has lost the run: the decision is kept, add it again.
+   * Decides what a run waits for, as `journal.resolve`, and lets it go on. Where it rejects after the decision was kept, give
+   * it again, or add the run: the decision stays, and the run goes on.
+   * @throws {JournalError} "token", also for one whose decision was kept before. {QueueError} "unknown" where the queue has lost the run: the decision is kept, add it again.
    */
   resolve(token: string, decision: PolicyDecision | { readonly result: ToolReturn<unknown> }): Promise<void>;
-  /** Ends a run for good, as `journal.cancel`, also one that waits in the queue; its worker stops. false: it had ended. */
+  /**
+   * Ends a run for good, as `journal.cancel`, also one that waits in the queue; its worker stops. false: it had ended.
+   * Where it rejects, call it again: what is missing is done then.
+   */
   cancel(id: string, reason?: string): Promise<boolean>;
   /** Returns how many runs are in which state. */
   counts(): Promise<RunCounts>;
@@ -50,8 +54,8 @@ export interface WorkerOptions {
   /** Milliseconds after which a silent worker has lost its runs. Default 30,000. */
   readonly leaseMs?: number | undefined;
   /**
-   * How often a run is taken up again after its worker was lost, or after a failure that may pass. The waits are 1 s,
-   * doubled to 60 s, or what a Retry-After says. Default 10.
+   * How often a run is taken up again after a failure that may pass, or after its worker was lost before the run had gained a
+   * step. The waits are 1 s, doubled to 60 s, or what a Retry-After says. Default 10.
    */
   readonly maxAttempts?: number | undefined;
   /**

@@ -114,7 +114,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     cacheWriteTokens: sumOf(a.cacheWriteTokens, b.cacheWriteTokens),
     reasoningTokens: sumOf(a.reasoningTokens, b.reasoningTokens),
     estimated: a.estimated || b.estimated,
-  };
+  } satisfies Required<Omit<Usage, "costUsd">>;
   if (a.costUsd === undefined && b.costUsd === undefined) return sum;
   return { ...sum, costUsd: Math.min((a.costUsd ?? 0) + (b.costUsd ?? 0), Number.MAX_VALUE) };
 }

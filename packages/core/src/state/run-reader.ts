@@ -19,6 +19,11 @@ export interface RunReader {
   /** Returns records by `n`, rising. A record that cannot be read comes as `kind: "unreadable"`. */
   records(runId: string, query?: RecordQuery): AsyncIterable<RunRecord>;
   /**
+   * Returns what no other run that has or had this id began with; undefined: there is no such run. Forks share the ids and the
+   * times of their first records, so those do not say which is which. Left out: no run is removed while it is looked at.
+   */
+  begunBy?(runId: string): Promise<string | undefined>;
+  /**
    * Returns records after `after` as they are written, by whichever process; of all runs where none is named. It ends where
    * the named run is removed.
    */

@@ -1,5 +1,5 @@
 import { DefinitionError, type ProviderAdapter } from "@proviso/core";
-import { describeValue } from "@proviso/core/internal";
+import { contentHash, describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type {
   Eval,
@@ -145,6 +145,12 @@ export function scorerOf(given: ScorerLike<object, unknown>): ReadyScorer {
 }
 
 /** Names are keys of records, and of files: a half of a surrogate pair would not be the same there. */
+/** Scores are compared where their scorers have the same hash. */
+export function scorerHash(given: ScorerLike<object, unknown>): string {
+  const { version, range } = scorerOf(given);
+  return contentHash({ version, range });
+}
+
 function checkName(what: string, name: string, refuse: (why: string) => DefinitionError): void {
   if (name !== "__proto__" && name.isWellFormed()) return;
   throw refuse(`has a ${what} ${JSON.stringify(name)}: that can be no name of one`);

@@ -1,12 +1,9 @@
 import { deadlineIn, errorReason, isEvaluationFailure, type Prompt, type ProviderAdapter } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
 import { createSession } from "@proviso/runtime";
+import { bounded, defaultTimeoutMs, Unsettled } from "../bounded.ts";
 import type { AnyDefinition } from "../define/define-eval.ts";
 import type { AttemptWorld } from "../run/attempt.ts";
-import { bounded, defaultTimeoutMs, Unsettled } from "../run/bounded.ts";
-
-/** Milliseconds that a judge has for one verdict. */
-const timeoutMs = 600_000;
 
 /** Runs the scorers of one attempt within the limits of the run, and adds up what its judges spend. */
 export class JudgesOfAttempt {
@@ -38,7 +35,7 @@ export class JudgesOfAttempt {
       const { output, usage } = await adapter.evaluate(prompt, {
         session: createSession({ id: newId() }),
         signal,
-        deadline: deadlineIn(timeoutMs, clock),
+        deadline: deadlineIn(defaultTimeoutMs, clock),
         ...(budget === undefined ? {} : { budget }),
         ...(pacing === undefined ? {} : { pacing }),
       });

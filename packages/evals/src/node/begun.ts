@@ -1,6 +1,6 @@
 import type { Usage } from "@proviso/core";
+import { addUsage, noUsage } from "@proviso/core/internal";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
-import { UsageSum } from "../run/usage-sum.ts";
 
 interface BegunAttempt {
   readonly key: AttemptKey;
@@ -21,9 +21,7 @@ export class Begun {
 
   /** What they spend at most, all together. */
   get worstCase(): Usage {
-    const sum = new UsageSum();
-    for (const { worstCase } of this.#attempts) sum.add(worstCase);
-    return sum.usage;
+    return this.#attempts.reduce((sum, { worstCase }) => addUsage(sum, worstCase), noUsage);
   }
 
   /** What will have begun after these changes. */

@@ -20,7 +20,7 @@ const openingTimeoutMs = 5_000;
 const pageSize = 500;
 /**
  * Attempts have no index: their keys come in no order, and each of them would be one more page to write. What a run has in
- * flight is one row, whose key is empty; in files of earlier releases it is a row for each attempt.
+ * flight is one row, with the sum of what that spends at most. A result is NULL until the run has ended.
  */
 const schema = `
   CREATE TABLE eval_runs (
@@ -40,24 +40,16 @@ const schema = `
     record TEXT NOT NULL
   ) STRICT;
   CREATE TABLE eval_begun (
-    run INTEGER NOT NULL REFERENCES eval_runs (id),
-    row_id TEXT NOT NULL,
-    variant TEXT NOT NULL,
-    repetition INTEGER NOT NULL,
-    worst_case TEXT NOT NULL,
-    PRIMARY KEY (run, row_id, variant, repetition)
-  ) STRICT, WITHOUT ROWID;
-  PRAGMA application_id = ${applicationId};
-  PRAGMA user_version = ${version};
-`;
-
-/** What runs came to; files of earlier releases get it when they are opened. */
-const resultsSchema = `
-  CREATE TABLE IF NOT EXISTS eval_results (
+    run INTEGER PRIMARY KEY REFERENCES eval_runs (id),
+    worst_case TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE eval_results (
     run INTEGER PRIMARY KEY REFERENCES eval_runs (id),
     started_at TEXT NOT NULL,
     result TEXT
   ) STRICT;
+  PRAGMA application_id = ${applicationId};
+  PRAGMA user_version = ${version};
 `;
 
 /** What is written of an attempt. */
@@ -110,7 +102,7 @@ function prepare(database: DatabaseSync, file: string): void {
     new DefinitionError(`The file of attempts ${file} ${why}. It was left alone.`);
   const owner = pragmaOf(database, "application_id");
   if (owner === 0 && database.prepare("SELECT name FROM sqlite_schema LIMIT 1").get() === undefined) {
-    database.exec(schema + resultsSchema);
+    database.exec(schema);
     return;
   }
   if (owner !== applicationId) throw refuse("is a database of something else");
@@ -118,16 +110,13 @@ function prepare(database: DatabaseSync, file: string): void {
   if (found !== version) throw refuse(`has version ${found}; this is for version ${version}`);
   const { quick_check: fault } = database.prepare("PRAGMA quick_check(1)").get() ?? {};
   if (fault !== "ok") throw refuse(`is damaged: ${String(fault)}`);
-  database.exec(resultsSchema);
 }
 
 function evalFile(database: DatabaseSync, file: string): EvalFile {
   const forgetRun = database.prepare("DELETE FROM eval_begun WHERE run = ?");
-  const setBegun = database.prepare("INSERT OR REPLACE INTO eval_begun VALUES (?, '', '', 0, ?)");
-  // A file of an earlier release has an index that refuses a second record of a key in a run.
+  const setBegun = database.prepare("INSERT OR REPLACE INTO eval_begun VALUES (?, ?)");
   const addAttempt = database.prepare(
-    `INSERT INTO eval_attempts (run, name, row_id, variant, repetition, record)
-       VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    "INSERT INTO eval_attempts (run, name, row_id, variant, repetition, record) VALUES (?, ?, ?, ?, ?, ?)",
   );
   const results = resultsOf(database);
   const runs = new Map<number, WrittenRun>();
@@ -188,14 +177,13 @@ function resultsOf(database: DatabaseSync): Pick<EvalFile, "end"> & { begin(run:
 /** What runs of processes that ended had begun and not finished; it is forgotten. */
 function lostIn(database: DatabaseSync, name: string): readonly Usage[] {
   const others = database.prepare(
-    "SELECT DISTINCT r.id, r.owner FROM eval_runs r JOIN eval_begun b ON b.run = r.id WHERE r.name = ?",
+    "SELECT r.id, r.owner, b.worst_case FROM eval_runs r JOIN eval_begun b ON b.run = r.id WHERE r.name = ?",
   );
-  const begunOf = database.prepare("SELECT worst_case FROM eval_begun WHERE run = ?");
   const forget = database.prepare("DELETE FROM eval_begun WHERE run = ?");
   const lost: Usage[] = [];
-  for (const { id, owner } of others.all(name)) {
+  for (const { id, owner, worst_case: worst } of others.all(name)) {
     if (lifeOf(parsed<Owner>(owner)) !== "dead") continue;
-    lost.push(...begunOf.all(id as number).map(({ worst_case: worst }) => parsed<Usage>(worst)));
+    lost.push(parsed<Usage>(worst));
     forget.run(id as number);
   }
   return lost;

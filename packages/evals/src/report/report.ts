@@ -1,10 +1,10 @@
 import type { ErrorReason, Usage } from "@proviso/core";
+import { addUsage, noUsage } from "@proviso/core/internal";
 import type { NamedRow } from "../data/rows.ts";
 import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
 import type { EarlyLooks } from "../run/early-looks.ts";
 import type { Records } from "../run/records.ts";
-import { isUnscored } from "../run/scoring.ts";
-import { UsageSum } from "../run/usage-sum.ts";
+import { isUnscored } from "./unscored.ts";
 import { levelOf, type Level } from "../statistics/estimate.ts";
 import type {
   AttemptRecord,
@@ -140,21 +140,14 @@ function variantReport(
     pairs: pairReports(of.definition, of.pairs, name),
     measures: Object.fromEntries(measured) as VariantReport["measures"],
     spent: {
-      subject: sumOf(own, ({ usage }) => usage).usage,
-      judges: sumOf(own, ({ judgeUsage }) => judgeUsage, pairUsages(of, name)).usage,
+      subject: sumOf(own.map(({ usage }) => usage)),
+      judges: sumOf([...own.map(({ judgeUsage }) => judgeUsage), ...pairUsages(of, name)]),
     },
   };
 }
 
-function sumOf(
-  own: readonly AttemptRecord[],
-  usageOf: (record: AttemptRecord) => Usage,
-  more: readonly Usage[] = [],
-): UsageSum {
-  const sum = new UsageSum();
-  for (const record of own) sum.add(usageOf(record));
-  for (const usage of more) sum.add(usage);
-  return sum;
+function sumOf(usages: readonly Usage[]): Usage {
+  return usages.reduce(addUsage, noUsage);
 }
 
 function pairUsages({ pairs }: Reported, variant: string): readonly Usage[] {

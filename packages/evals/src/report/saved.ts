@@ -6,8 +6,7 @@ import { outsideReasons } from "../scores/outside.ts";
 import type { AttemptRecord, EvalReport, Fingerprint, SavedRun } from "../results.ts";
 import type { Baseline } from "./baseline.ts";
 import type { RowValue, RowValues } from "./view.ts";
-import { scorerOf, type AnyDefinition } from "../define/define-eval.ts";
-import { scorerHash } from "../run/fingerprint.ts";
+import { scorerHash, scorerOf, type AnyDefinition } from "../define/define-eval.ts";
 import { ownField } from "../own-field.ts";
 
 const format = "proviso-eval/1";

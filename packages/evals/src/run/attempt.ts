@@ -22,8 +22,16 @@ import type { NamedRow } from "../data/rows.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
 import type { Attempt, FailedAttempt } from "../definition.ts";
 import type { AttemptKey, AttemptRecord } from "../results.ts";
+import {
+  bounded,
+  closingMs,
+  defaultTimeoutMs,
+  openedWithin,
+  Unsettled,
+  type Bounds,
+  type OwnResources,
+} from "../bounded.ts";
 import { JudgesOfAttempt } from "../judges/asking.ts";
-import { bounded, closingMs, defaultTimeoutMs, openedWithin, Unsettled, type Bounds } from "./bounded.ts";
 import { scoresOf } from "./scoring.ts";
 import { Spent } from "./spent.ts";
 import { redactionOf } from "./secrets.ts";
@@ -56,8 +64,6 @@ export interface PlannedAttempt extends AttemptKey {
 interface Stage {
   readonly session: Session;
   readonly resources: Resources;
-  /** Closes the attempt's own resources; undefined: it has none. */
-  readonly close: (() => PromiseLike<void>) | undefined;
   readonly events: SessionEvent[];
   readonly options: EvaluateOptions;
 }
@@ -87,11 +93,12 @@ export async function attempted(
   const spent = new Spent(world.journal);
   const { clock, signal } = world;
   const bounds: Bounds = { clock, signal, ms: definition.timeoutMs ?? defaultTimeoutMs };
+  let own: OwnResources | undefined;
   let stage: Stage | undefined;
   try {
     let ended: Ended;
     try {
-      const own = definition.resources && (await openedWithin(bounds, definition.resources(planned.row.row)));
+      own = definition.resources && (await openedWithin(bounds, definition.resources(planned.row.row)));
       stage = staged(definition, planned, { world, own, shown: own ?? noResources ?? (await openNone()) });
       ended = jsonOutput(await answered(planned, stage, { spent, bounds }));
     } catch (error) {
@@ -101,14 +108,15 @@ export async function attempted(
     if (world.signal.aborted) return { notRun: "aborted", usage: spent.usage };
     const durationMs = Math.max(0, world.clock.now() - startedAt);
     const judges = new JudgesOfAttempt(world, definition);
-    const resources = stage?.resources ?? noResources ?? (await openNone());
+    const resources = own ?? noResources ?? (await openNone());
     const attempt = attemptOf(planned, { stage, ended, spent, durationMs, resources });
     const scores = await scoresOf(definition, attempt, judges);
     const record = recordOf(definition, planned, { attempt, ended, scores, spent, judges });
     if (judges.cut !== undefined) return { notRun: judges.cut, usage: addUsage(spent.usage, judges.usage) };
     return record;
   } finally {
-    if (stage?.close !== undefined) await closed(stage.close, world);
+    // Also where a fixture threw after they were opened.
+    if (own !== undefined) await closed(own, world);
   }
 }
 
@@ -136,10 +144,9 @@ function staged(
   const options: Given = { ...givenTo(of, world), session, deadline };
   if (own !== undefined) options.resources = own;
   if (definition.messages !== undefined) options.messages = definition.messages(row.row);
-  return { session, resources: shown, close: own && (() => own[Symbol.asyncDispose]()), events, options };
+  return { session, resources: shown, events, options };
 }
 
-type OwnResources = Awaited<ReturnType<typeof openResources>>;
 type Given = { -readonly [Name in keyof EvaluateOptions]: EvaluateOptions[Name] };
 
 /** What all attempts of a variant are given. */
@@ -264,9 +271,9 @@ function recordOf(
 }
 
 /** What a close throws changes nothing, nor that it does not end: the attempt is over. */
-async function closed(close: () => PromiseLike<void>, { clock }: AttemptWorld): Promise<void> {
+async function closed(own: OwnResources, { clock }: AttemptWorld): Promise<void> {
   try {
-    await bounded(close(), { clock, ms: closingMs });
+    await bounded(own[Symbol.asyncDispose](), { clock, ms: closingMs });
   } catch {
     // What was answered and scored stands.
   }

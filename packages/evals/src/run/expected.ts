@@ -93,19 +93,12 @@ export class Expected {
   }
 
   begin(usage: Usage): void {
-    const inFlight = this.#inFlight;
-    inFlight.inputTokens += usage.inputTokens;
-    inFlight.outputTokens += usage.outputTokens;
-    inFlight.totalTokens += usage.totalTokens;
-    inFlight.costUsd += usage.costUsd ?? 0;
+    for (const amount of amounts) this.#inFlight[amount] += usage[amount] ?? 0;
   }
 
   end(usage: Usage): void {
     const inFlight = this.#inFlight;
-    inFlight.inputTokens = Math.max(0, inFlight.inputTokens - usage.inputTokens);
-    inFlight.outputTokens = Math.max(0, inFlight.outputTokens - usage.outputTokens);
-    inFlight.totalTokens = Math.max(0, inFlight.totalTokens - usage.totalTokens);
-    inFlight.costUsd = Math.max(0, inFlight.costUsd - (usage.costUsd ?? 0));
+    for (const amount of amounts) inFlight[amount] = Math.max(0, inFlight[amount] - (usage[amount] ?? 0));
   }
 
   /** Whether what is spent, in flight and wanted fits the budget. */

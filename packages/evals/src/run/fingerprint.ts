@@ -1,8 +1,7 @@
 import { contentHash } from "@proviso/core/internal";
 import { internalsOf } from "@proviso/runtime/internal";
 import type { NamedRow } from "../data/rows.ts";
-import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
-import type { ScorerLike } from "../definition.ts";
+import { scorerHash, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
 import type { Fingerprint } from "../results.ts";
 
 /** Hashes what two results have to share to be about the same thing. */
@@ -18,12 +17,6 @@ export function fingerprintOf(
     scorers: Object.fromEntries(scorers),
     variants: Object.fromEntries(variants.map((variant) => [variant.name, variantHashOf(variant)])),
   };
-}
-
-/** Scores are compared where their scorers have the same hash. */
-export function scorerHash(given: ScorerLike<object, unknown>): string {
-  const { version, range } = scorerOf(given);
-  return contentHash({ version, range });
 }
 
 function variantHashOf({ adapter, settings, subject }: ReadyVariant): string {

@@ -3,9 +3,6 @@ import { ByKey } from "./by-key.ts";
 import { KeptAttempts } from "./kept-attempts.ts";
 import { ownField } from "../own-field.ts";
 
-/** What is kept in memory is kept at once: nothing has to wait for it. */
-export const atOnce: Promise<void> = Promise.resolve();
-
 /** A record, and the scorers that scored it. */
 interface Kept {
   readonly record: AttemptRecord;
@@ -38,11 +35,11 @@ export function memoryEvalStore(): EvalStore {
       };
       return { finished: new KeptAttempts(page), lost: [] };
     },
-    begin: () => atOnce,
+    begin: () => undefined,
     finish(record, runId) {
       const run = runs.get(runId ?? "") ?? latest;
       run?.kept.set(record, { record, scorers: run.scorers });
-      return atOnce;
+      return undefined;
     },
     async close() {},
   });
@@ -51,8 +48,8 @@ export function memoryEvalStore(): EvalStore {
 /** Keeps nothing: the attempts of a run are in its report. */
 export const nothingKept: EvalStore = Object.freeze<EvalStore>({
   open: async () => ({ finished: (async function* () {})(), lost: [] }),
-  begin: () => atOnce,
-  finish: () => atOnce,
+  begin: () => undefined,
+  finish: () => undefined,
   async close() {},
 });
 

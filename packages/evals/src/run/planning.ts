@@ -1,6 +1,7 @@
 // The attempts of a run, in order, each with the hash of what its model is shown first.
 import type { Message, Prompt, PromptOverride } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
+import { bounded, Unsettled, type Bounds } from "../bounded.ts";
 import type { NamedRow } from "../data/rows.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
 import type { AttemptKey, Fingerprint } from "../results.ts";
@@ -15,6 +16,7 @@ export async function plannedAttempts(
   rows: readonly NamedRow<object>[],
   variants: readonly ReadyVariant[],
   fingerprint: Fingerprint,
+  bounds: Bounds,
 ): Promise<readonly PlannedAttempt[]> {
   const sides = variants.map((of) => {
     return { of, hash: fingerprint.variants[of.name] ?? "", resolved: new Map() as ResolvedOverrides };
@@ -25,7 +27,7 @@ export async function plannedAttempts(
     const given = givenOf(definition, row.row);
     for (const { of, hash, resolved } of sides) {
       const prompt = "prompt" in of.subject ? promptOf(of.subject.prompt, row.row) : undefined;
-      if (prompt !== undefined && of.settings.overrides !== undefined) await resolve(of, prompt, resolved);
+      if (prompt !== undefined && of.settings.overrides !== undefined) await resolve(of, prompt, resolved, bounds);
       const subjectHash = subjectHashOf(hash, { of, row, shown: prompt, resolved, given });
       for (const repetition of repetitions) {
         const place = planned.length;
@@ -50,14 +52,27 @@ function promptOf(prompt: (row: object) => Prompt, row: object): Prompt | undefi
   }
 }
 
-/** Looks a template's override up once in a run. */
-async function resolve(of: ReadyVariant, { template }: Prompt, resolved: ResolvedOverrides): Promise<void> {
+/**
+ * Looks a template's override up once in a run. An abort ends that: then nothing is asked.
+ * @throws {Unsettled} for a store that does not settle in time: what is kept could not be known by its hash.
+ */
+async function resolve(
+  of: ReadyVariant,
+  { template }: Prompt,
+  resolved: ResolvedOverrides,
+  bounds: Bounds,
+): Promise<void> {
   const { overrides } = of.settings;
   const { descriptor } = template;
   if (overrides === undefined || resolved.has(descriptor)) return;
   // A store that cannot be read fails the evaluation, which says why.
-  const found = await overrides.store.resolve(descriptor, overrides.tag ?? "latest").catch(() => undefined);
-  resolved.set(descriptor, found);
+  const finding = overrides.store.resolve(descriptor, overrides.tag ?? "latest").catch(() => undefined);
+  resolved.set(descriptor, await bounded(finding, bounds).catch((error: unknown) => unlessLate(error, of)));
+}
+
+function unlessLate(error: unknown, { name }: ReadyVariant): undefined {
+  if (error instanceof Unsettled && error.why === "aborted") return undefined;
+  throw new Unsettled("late", `The store of overrides of the variant "${name}": ${(error as Error).message}`);
 }
 
 /** The hashes of templates: most evals have one, and a row for each of its prompts. */

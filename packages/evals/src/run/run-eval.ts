@@ -1,7 +1,9 @@
 // Runs every row on every variant: what is kept is used again, the rest is asked, within the run's limits.
 import { systemClock, type Usage } from "@proviso/core";
+import { noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
 import { namedRows, ordered } from "../data/rows.ts";
+import { defaultTimeoutMs, type Bounds } from "../bounded.ts";
 import { definitionOf, variantsOf } from "../define/define-eval.ts";
 import type { Eval } from "../definition.ts";
 import { keepRows } from "../judges/labels.ts";
@@ -14,7 +16,6 @@ import { requireBaseline, requirePrices } from "./requirements.ts";
 import { rescored } from "./rescoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
-import { atOnce } from "./memory-store.ts";
 import { Lanes } from "./lanes.ts";
 import { missingAttempts, type MissingAttempt } from "./missing.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
@@ -23,6 +24,7 @@ import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } fro
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { repeated, rowsToRun, variantsToRun } from "./part.ts";
 import { recordsOf, type Records } from "./records.ts";
+import { RunEnd } from "./run-end.ts";
 import { openRunStore, type RunStore } from "./run-store.ts";
 import { SystemicFailures } from "./systemic.ts";
 import { Tally } from "./tally.ts";
@@ -46,9 +48,9 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   return withWorkers(options.workers, () => run.report());
 }
 
-/** What one worker of several that work side by side has. */
+/** What belongs to one of the loops that run side by side; each makes one attempt after the other. */
 interface Side {
-  /** Settles when the store has what was made last, and never rejects. undefined: it has it. */
+  /** Settles when the store has what this one made last, and never rejects. undefined: it has it. */
   keeping: Promise<void> | undefined;
 }
 
@@ -67,18 +69,18 @@ class EvalRun {
   readonly #clock;
   readonly #lanes: Lanes;
   readonly #records: Records;
-  readonly #stop = new AbortController();
+  readonly #end: RunEnd;
   readonly #looks: EarlyLooks | undefined;
   readonly #expected = new Expected();
   readonly #pairs: AskedPair[] = [];
   readonly #systemic = new SystemicFailures();
   readonly #tally: Tally;
-  #ended: EvalReport["ended"];
-  /** What the store failed with. */
-  #fault: { readonly error: unknown } | undefined;
+  /** How long what the program gave is waited for before and between attempts. */
+  readonly #bounds: Bounds;
 
   constructor(parts: RunParts) {
     this.#parts = parts;
+    this.#end = new RunEnd(parts.options.signal);
     const { options, rows, variants, definition } = parts;
     const records = (this.#records = recordsOf(parts));
     const clock = (this.#clock = options.clock ?? systemClock);
@@ -86,24 +88,34 @@ class EvalRun {
     const looks = (this.#looks = options.stopEarly === true ? earlyLooks(parts) : undefined);
     const total = rows.length * variants.length * (definition.repetitions ?? 1);
     const { onProgress } = options;
+    this.#bounds = { clock, signal: options.signal, ms: definition.timeoutMs ?? defaultTimeoutMs };
     this.#tally = new Tally({ clock, lanes, records, expected: this.#expected, looks, onProgress, total });
   }
 
+  /** Runs, and reports what it came to. */
   async report(): Promise<EvalReport> {
+    try {
+      return await this.#report();
+    } finally {
+      this.#end.close();
+    }
+  }
+
+  async #report(): Promise<EvalReport> {
     const { options, definition, fingerprint, rows } = this.#parts;
     const { newId = systemId } = options;
     const tally = this.#tally;
     const runId = newId();
-    const store = await openRunStore(options, { name: definition.name, runId, fingerprint });
+    const store = await openRunStore(options, { name: definition.name, runId, fingerprint }, this.#bounds);
     // What a killed run had begun may have been paid for, so it stays part of what is spent.
     tally.lost = store.lost;
-    tally.spent.add(store.lost);
+    tally.spend(store.lost);
     this.#expected.begin(store.lost);
     const making = { world: this.#world(newId), store };
     await this.#makeAll(making);
     await this.#comparePairs(making);
     const { reused, lost } = tally;
-    const of = { ...this.#parts, records: this.#records, ended: this.#ended, spent: tally.spent.usage, lost };
+    const of = { ...this.#parts, records: this.#records, ended: this.#end.ended, spent: tally.spent, lost };
     const counted = { reused, pairs: pairsByKey(this.#pairs), looks: this.#looks };
     const report = reportOf({ ...of, ...counted, runId, startedAt: new Date(tally.startedAt).toISOString() });
     keepRows(report, rows);
@@ -115,10 +127,10 @@ class EvalRun {
   /** Makes what is not kept. */
   async #makeAll(making: Making): Promise<void> {
     const { options, definition, fingerprint, rows, variants } = this.#parts;
-    const planned = await plannedAttempts(definition, rows, variants, fingerprint);
+    const planned = await plannedAttempts(definition, rows, variants, fingerprint, this.#bounds);
     const of = { kept: making.store.kept, again: options.resume === "retry-failed" };
     const missing = missingAttempts(definition, planned, of, ({ place }, record) => {
-      this.#tally.count(place, record);
+      this.#tally.take(place, record);
       this.#tally.reused += 1;
     });
     this.#look();
@@ -128,9 +140,7 @@ class EvalRun {
   #world(newId: () => string): AttemptWorld {
     const { options } = this.#parts;
     const budget = trackerOf(options.budget);
-    const own = this.#stop.signal;
-    // A joined signal costs more to listen to, and each attempt listens.
-    const signal = options.signal === undefined ? own : AbortSignal.any([own, options.signal]);
+    const { signal } = this.#end;
     const { pacing } = this.#lanes;
     return { clock: this.#clock, newId, budget, signal, pacing, journal: options.journal, given: new Map() };
   }
@@ -141,12 +151,12 @@ class EvalRun {
     const queue = items.values();
     const worker = async (): Promise<void> => {
       const side: Side = { keeping: undefined };
-      for (const each of queue) if (this.#isOver() || !(await work(each, side))) break;
+      for (const each of queue) if (this.#end.isOver || !(await work(each, side))) break;
       await side.keeping;
     };
     const count = Math.min(options.concurrency ?? 16, items.length);
-    await Promise.all(Array.from({ length: count }, () => worker().catch((error: unknown) => this.#broke(error))));
-    if (this.#fault !== undefined) throw this.#fault.error;
+    await Promise.all(Array.from({ length: count }, () => worker().catch((error: unknown) => this.#end.break(error))));
+    this.#end.assertSound();
   }
 
   /** Scores or makes an attempt. false: the run is over. */
@@ -155,14 +165,14 @@ class EvalRun {
     const door = this.#lanes.door(missing.planned.of.adapter);
     const waiting = door?.enter(making.world.signal);
     if (waiting !== undefined) await waiting;
-    const goesOn = !this.#isOver() && (await this.#make(missing.planned, making, side));
+    const goesOn = !this.#end.isOver && (await this.#make(missing.planned, making, side));
     door?.left();
     return goesOn;
   }
 
   /** Asks about the pairs of answers that are not kept, once all answers are there. */
   async #comparePairs(making: Making): Promise<void> {
-    if (this.#ended !== undefined || this.#parts.baseline !== undefined) return;
+    if (this.#end.ended !== undefined || this.#parts.baseline !== undefined) return;
     const again = this.#parts.options.resume === "retry-failed";
     const missing = plannedPairs({ ...this.#parts, records: this.#records }).filter((planned) => {
       const pair = keptPair(planned, making.store.kept.get(planned.key), again);
@@ -178,10 +188,10 @@ class EvalRun {
     const made = await askPair(this.#parts.definition, planned, making.world);
     this.#expected.end(begun);
     if ("notRun" in made) return this.#cutShort(made);
+    this.#tally.spend(made.asked.usage);
     this.#keep(made.record, making.store, side, () => {
       this.#pairs.push(made.asked);
       this.#expected.add(made.record);
-      this.#tally.spent.add(made.asked.usage);
     });
     return true;
   }
@@ -193,16 +203,15 @@ class EvalRun {
     { world, store }: Making,
   ): Promise<boolean> {
     const scored = await rescored(this.#parts.definition, { planned, kept, scorers }, world);
-    this.#tally.spent.add(scored.usage);
+    this.#tally.spend(scored.usage);
     if ("isShort" in scored) return false;
     if ("notRun" in scored) {
-      if (scored.notRun === "budget") this.#end("budget", "The budget is spent.");
-      else this.#isOver();
+      if (scored.notRun === "budget") this.#end.end("budget", "The budget is spent.");
       return true;
     }
     await store.finish(scored.record);
     this.#tally.reused += 1;
-    this.#tally.count(planned.place, scored.record);
+    this.#tally.take(planned.place, scored.record);
     this.#look();
     this.#tally.progress();
     return true;
@@ -215,6 +224,8 @@ class EvalRun {
     const made = await makeAttempt(this.#parts, planned, making.world);
     this.#expected.end(begun);
     if ("notRun" in made) return this.#cutShort(made);
+    this.#tally.spend(made.usage);
+    this.#tally.spend(made.judgeUsage);
     this.#keep(made, making.store, side, () => this.#took(planned, made));
     return true;
   }
@@ -226,16 +237,19 @@ class EvalRun {
   async #begin(key: AttemptKey, { world, store }: Making, side: Side): Promise<Usage | undefined> {
     const worstCase = this.#expected.of(key.variant);
     if (!this.#expected.fits(world.budget, worstCase)) {
-      this.#end("budget", "What is left of the budget does not pay for another attempt.");
+      this.#end.end("budget", "What is left of the budget does not pay for another attempt.");
       return undefined;
     }
     this.#expected.begin(worstCase);
     const begun = store.begin(key, worstCase);
-    if (begun !== atOnce) await begun;
-    if (side.keeping === undefined) return worstCase;
-    await side.keeping;
+    const { keeping } = side;
+    if (begun === undefined && keeping === undefined) return worstCase;
+    await begun;
+    await keeping;
     side.keeping = undefined;
-    if (!this.#isOver()) return worstCase;
+    // Other attempts went on meanwhile, and may have spent more than was expected of them.
+    if (!this.#expected.fits(world.budget, noUsage)) this.#end.end("budget", "What is left does not pay for more.");
+    if (!this.#end.isOver) return worstCase;
     this.#expected.end(worstCase);
     return undefined;
   }
@@ -243,49 +257,28 @@ class EvalRun {
   /** The store is given what was made, which counts when the store has it. */
   #keep(record: AttemptRecord, store: RunStore, side: Side, then: () => void): void {
     const kept = store.finish(record);
-    if (kept === atOnce) then();
-    else side.keeping = kept.then(then).catch((error: unknown) => this.#broke(error));
+    if (kept === undefined) then();
+    else side.keeping = kept.then(then).catch((error: unknown) => this.#end.break(error));
   }
 
   #cutShort(made: NotRun): boolean {
-    this.#tally.spent.add(made.usage);
-    if (made.notRun === "budget") this.#end("budget", "The budget is spent.");
-    else if (made.notRun === "refused") this.#end("systemic", made.message ?? "");
-    else this.#isOver();
+    this.#tally.spend(made.usage);
+    if (made.notRun === "budget") this.#end.end("budget", "The budget is spent.");
+    else if (made.notRun === "refused") this.#end.end("systemic", made.message ?? "");
     return true;
   }
 
-  /** A store that fails ends the run: what is asked could not be kept. What is in flight is aborted. */
-  #broke(error: unknown): void {
-    this.#fault ??= { error };
-    this.#ended ??= { why: "aborted", message: "The store of attempts failed." };
-    this.#stop.abort();
-  }
-
-  #isOver(): boolean {
-    if (this.#parts.options.signal?.aborted === true) this.#end("aborted", "The run was aborted.");
-    return this.#ended !== undefined;
-  }
-
   #took(planned: PlannedAttempt, record: AttemptRecord): void {
-    this.#tally.count(planned.place, record);
-    this.#tally.spent.add(record.usage).add(record.judgeUsage);
+    this.#tally.take(planned.place, record);
     const why = this.#systemic.add(record);
-    if (why !== undefined) this.#end("systemic", why);
+    if (why !== undefined) this.#end.end("systemic", why);
     this.#look();
     this.#tally.progress();
   }
 
   #look(): void {
-    if (this.#ended === undefined && this.#looks?.isSettled(this.#records) === true) {
-      this.#end("settled", "All gates are settled.");
+    if (this.#end.ended === undefined && this.#looks?.isSettled(this.#records) === true) {
+      this.#end.end("settled", "All gates are settled.");
     }
-  }
-
-  /** What is in flight goes on, unless the run was aborted or settled: its cost is paid already. */
-  #end(why: NonNullable<EvalReport["ended"]>["why"], message: string): void {
-    if (this.#ended !== undefined) return;
-    this.#ended = { why, message };
-    if (why === "settled" || why === "systemic") this.#stop.abort();
   }
 }

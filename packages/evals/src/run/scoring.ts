@@ -70,10 +70,3 @@ function fieldsOf(given: unknown): { readonly value: unknown; readonly reason: u
   const { value, reason } = (given ?? {}) as { readonly value?: unknown; readonly reason?: unknown };
   return { value, reason };
 }
-
-/** Whether a scorer failed on an answer. */
-export function isUnscored({ status, scores }: AttemptRecord): boolean {
-  if (status !== "answered") return false;
-  for (const name of Object.keys(scores)) if ("unscored" in (scores[name] as object)) return true;
-  return false;
-}

@@ -1,14 +1,13 @@
 // What a run has done and spent so far.
-import type { Clock } from "@proviso/core";
-import { noUsage } from "@proviso/core/internal";
+import type { Clock, Usage } from "@proviso/core";
+import { addUsage, noUsage } from "@proviso/core/internal";
 import type { AttemptRecord } from "../results.ts";
 import type { EarlyLooks } from "./early-looks.ts";
 import type { Expected } from "./expected.ts";
 import type { Lanes } from "./lanes.ts";
 import { callListener, type RunOptions } from "./options.ts";
 import type { Records } from "./records.ts";
-import { isUnscored } from "./scoring.ts";
-import { UsageSum } from "./usage-sum.ts";
+import { isUnscored } from "../report/unscored.ts";
 
 interface Counted {
   readonly clock: Clock;
@@ -25,7 +24,7 @@ interface Counted {
 export class Tally {
   readonly #of: Counted;
   readonly startedAt: number;
-  readonly spent = new UsageSum();
+  spent = noUsage;
   lost = noUsage;
   reused = 0;
   #failed = 0;
@@ -36,8 +35,13 @@ export class Tally {
     this.startedAt = of.clock.now();
   }
 
-  /** Counts an attempt that there is. */
-  count(place: number, record: AttemptRecord): void {
+  /** Adds what was spent. Most judges are functions, which spend nothing. */
+  spend(usage: Usage): void {
+    if (usage !== noUsage) this.spent = addUsage(this.spent, usage);
+  }
+
+  /** Gives an attempt that there is to the report, the expectations and the looks at the gates, and counts it. */
+  take(place: number, record: AttemptRecord): void {
     const { records, expected, looks } = this.#of;
     records.set(place, record);
     expected.add(record);
@@ -59,7 +63,7 @@ export class Tally {
       reused: this.reused,
       failed: this.#failed,
       unscored: this.#unscored,
-      spent: this.spent.usage,
+      spent: this.spent,
       elapsedMs,
       leftMs: now === 0 ? undefined : Math.round((elapsedMs / now) * (total - done)),
       pace: lanes.perSecond(),

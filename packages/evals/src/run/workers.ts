@@ -5,6 +5,7 @@ import {
   trackBudget,
   type Budget,
   type BudgetTracker,
+  type Clock,
   type EvaluateOptions,
   type Usage,
 } from "@proviso/core";
@@ -17,6 +18,7 @@ import { definitionOf, variantsOf, type AnyDefinition } from "../define/define-e
 import type { Eval } from "../definition.ts";
 import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
 import { attempted, type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
+import { defaultTimeoutMs } from "../bounded.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { ownField } from "../own-field.ts";
@@ -73,6 +75,8 @@ async function handedOut(
   const key = keyFields(planned);
   try {
     const left = budget === undefined ? undefined : leftOf(budget);
+    // What is left may have been spent since the attempt was found to fit.
+    if (left === "nothing") return { notRun: "budget", usage: noUsage };
     const record = await workers.run({ eval: definition.name, fingerprint, key, budget: left }, signal);
     const usage = addUsage(record.usage, record.judgeUsage);
     budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(usage);
@@ -86,10 +90,11 @@ async function handedOut(
   }
 }
 
-/** The limits that are left: one attempt may spend no more. */
-function leftOf(tracker: BudgetTracker): Budget {
+/** The limits that are left: one attempt may spend no more. "nothing": one of them is used up, and no budget says that. */
+function leftOf(tracker: BudgetTracker): Budget | "nothing" {
   const { totalTokens, inputTokens, outputTokens, costUsd } = tracker.remaining();
-  const limit = (left: number): number | undefined => (left > 0 && left < Infinity ? left : undefined);
+  if (Math.min(totalTokens, inputTokens, outputTokens, costUsd) <= 0) return "nothing";
+  const limit = (left: number): number | undefined => (left < Infinity ? left : undefined);
   return {
     maxTotalTokens: limit(totalTokens),
     maxInputTokens: limit(inputTokens),
@@ -128,7 +133,7 @@ export function attemptServer(
     const { name } = definition;
     if (served.has(name)) throw new DefinitionError(`Two evals have the name "${name}".`);
     let known: Promise<Served> | undefined;
-    served.set(name, () => (known ??= serve(definition)));
+    served.set(name, () => (known ??= serve(definition, clock)));
   }
   const pace = pacing ?? sharedPacing({ clock, ...(random === undefined ? {} : { random }) });
   return async (job, signal) => {
@@ -146,11 +151,14 @@ export function attemptServer(
   };
 }
 
-async function serve(definition: AnyDefinition): Promise<Served> {
+async function serve(definition: AnyDefinition, clock: Clock): Promise<Served> {
   const variants = variantsOf(definition);
   const rows = ordered(await namedRows(definition.data, definition), 1);
   const fingerprint = fingerprintOf(definition, rows, variants);
-  const planned = await plannedAttempts(definition, rows, variants, fingerprint);
+  const planned = await plannedAttempts(definition, rows, variants, fingerprint, {
+    clock,
+    ms: definition.timeoutMs ?? defaultTimeoutMs,
+  });
   return { definition, fingerprint, attempts: new Map(planned.map((each) => [keyText(each), each])) };
 }
 

@@ -6,6 +6,7 @@ import { studentCritical } from "./quantiles.ts";
  * The mean that people would have given: a judge's mean over all rows, corrected by the rows that people judged (EVL-18).
  * The judge counts as much as it agrees with people, so that one who guesses does no harm. Angelopoulos, Duchi and Zrnic,
  * "PPI++: efficient prediction-powered inference" (2023), for a sample that is part of all rows.
+ * The published example that it is checked against is that of `ppi_mean_test` in the R package pppower.
  *
  * @param judged The judge's score of every row, the labelled ones too.
  * @param labelled The rows that people judged. They were drawn from `judged` at random.

@@ -99,6 +99,13 @@ const tools = {
     },
   },
   elicit: { inputSchema: object(), run: asking(elicit) },
+  elicitAndWait: {
+    inputSchema: object(),
+    run: (input, context) => {
+      const asked = asking(elicit)(input, context);
+      return context.mcpReq.inputResponses === undefined ? asked : tools.wait.run({}, context);
+    },
+  },
   sample: { inputSchema: object(), run: asking(sample) },
   sampleWithTools: {
     inputSchema: object(),

@@ -1,6 +1,7 @@
 // 1. Session and messages always agree: the messages go on with each evaluation, with a failed one too.
 // 2. One evaluation at a time.
-// 3. After its use has ended, a conversation does nothing.
+// 3. After its function has returned or thrown, nothing begins. Once what was under way has settled, nothing is done at all:
+//    what is saved then is what there is.
 import {
   DefinitionError,
   isEvaluationFailure,
@@ -70,12 +71,12 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** A conversation in use, and what ends the use. */
 export interface OpenConversation {
   readonly conversation: Conversation;
-  /** Waits for what is still running. */
+  /** Lets nothing begin any more, and waits for what is still running; then nothing can be done with it. */
   settled(): Promise<void>;
-  /** Aborts what is still running, and waits for its end. */
+  /** Does what `settled` does, and aborts what is still running. */
   abort(): Promise<void>;
-  /** Nothing can be done with it any more. */
-  close(): void;
+  /** Saves what it is in the end. @throws as `conversation.save`. */
+  saveLast(): Promise<void>;
 }
 
 export interface OpenParts extends ConversationState {
@@ -88,9 +89,9 @@ export interface OpenParts extends ConversationState {
 
 export function openConversation({ save, ...given }: OpenParts): OpenConversation {
   markSaved(given.session);
-  let isOpen = true;
-  const assertOpen = (): void => {
-    if (!isOpen)
+  let use: "open" | "leaving" | "over" = "open";
+  const assertIs = (...uses: readonly (typeof use)[]): void => {
+    if (!uses.includes(use))
       throw new RevokedError(`The conversation ${JSON.stringify(given.id)} was used after its function ended.`);
   };
   const goOnFrom = (messages: readonly Message[]): void => void (conversation.messages = messages);
@@ -102,7 +103,7 @@ export function openConversation({ save, ...given }: OpenParts): OpenConversatio
       prompt: Prompt<Output> | string,
       options: ConversationEvaluateOptions = {},
     ) {
-      assertOpen();
+      assertIs("open");
       const response = turns.begin(options, (own) => {
         const begun = adapter.evaluate(prompt as Prompt<Output>, own);
         return { begun, response: begun };
@@ -119,26 +120,35 @@ export function openConversation({ save, ...given }: OpenParts): OpenConversatio
       prompt: Prompt<Output> | string,
       options: ConversationEvaluateOptions = {},
     ) {
-      assertOpen();
+      assertIs("open");
       return turns.begin(options, (own) => {
         const begun = adapter.stream(prompt as Prompt<Output>, own);
         return { begun, response: begun.response };
       });
     },
     keep(messages) {
-      assertOpen();
+      assertIs("open", "leaving");
       goOnFrom(frozenMessages(parseMessages(messages)));
     },
     async save() {
-      assertOpen();
-      conversation.revision = await save(conversation);
+      assertIs("open", "leaving");
+      await saveLast();
     },
   };
-  const { settled, abort } = turns;
-  return { conversation, settled, abort, close: () => void (isOpen = false) };
+  const saveLast = async (): Promise<void> => void (conversation.revision = await save(conversation));
+  const ended = async (ending: () => Promise<void>): Promise<void> => {
+    if (use === "open") use = "leaving";
+    await ending();
+    use = "over";
+  };
+  return { conversation, settled: () => ended(turns.settled), abort: () => ended(turns.abort), saveLast };
 }
 
-interface Turns extends Pick<OpenConversation, "settled" | "abort"> {
+interface Turns {
+  /** Waits for what is still running. */
+  settled(): Promise<void>;
+  /** Aborts what is still running, and waits for its end. */
+  abort(): Promise<void>;
   /** Begins an evaluation with both halves, and goes on from the messages that it leaves. */
   begin<T>(
     options: ConversationEvaluateOptions,

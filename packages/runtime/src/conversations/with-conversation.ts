@@ -83,13 +83,11 @@ export async function withConversation<T>(
     try {
       const result = await use(open.conversation);
       await open.settled();
-      await open.conversation.save();
+      await open.saveLast();
       return result;
     } catch (error) {
       await open.abort();
       throw lease.lost() ?? error;
-    } finally {
-      open.close();
     }
   } finally {
     await lease.release();

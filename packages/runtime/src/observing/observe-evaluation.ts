@@ -1,7 +1,7 @@
 // What an evaluation with observers needs: loaded with the first one.
 import type { EvaluateOptions, Prompt } from "@proviso/core";
 import type { Surroundings } from "../nested/inherit.ts";
-import { openerIn, withRun } from "../recording/run-value.ts";
+import { ownRecordOf } from "../recording/run-value.ts";
 import type { DrivenSetup, Run } from "../run.ts";
 import { aroundEvaluation } from "./around-evaluation.ts";
 import type { Observers } from "./observers.ts";
@@ -17,10 +17,8 @@ export async function observeEvaluation<T>(
 ): Promise<T> {
   const observed = { ...around, observe: (run: Run) => new RunObserving(run, observers) };
   if (!observers.surrounds) return evaluate(given, observed);
-  const { nesting, tape } = around;
-  const isOwn = nesting === undefined && tape === undefined;
-  const options = isOwn ? withRun(given, setup.journal) : given;
-  const opening = isOwn ? openerIn(options)?.(setup, prompt, options) : undefined;
+  const { options, open } = ownRecordOf(given, setup.journal, around);
+  const opening = open?.(setup, prompt, options);
   const opened = opening === undefined ? observed : { ...observed, opening, evaluationId: await idIn(opening) };
   return aroundEvaluation(observers, setup, prompt, opened, (inside) => evaluate(options, inside));
 }

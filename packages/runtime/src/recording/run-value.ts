@@ -75,7 +75,7 @@ export async function recordedBeginning(run: JournalRun): Promise<RecordedBeginn
 }
 
 /** Gives an evaluation that has no run one of its adapter's journal. What throws is no run, which the evaluation refuses. */
-export function withRun(options: EvaluateOptions, journal: RunJournal | undefined): EvaluateOptions {
+function withRun(options: EvaluateOptions, journal: RunJournal | undefined): EvaluateOptions {
   if (journal === undefined || !isRecord(options) || options.run !== undefined) return options;
   try {
     return { ...options, run: journal.run() };
@@ -85,12 +85,31 @@ export function withRun(options: EvaluateOptions, journal: RunJournal | undefine
 }
 
 /** undefined: the options have no run, or none that can be read, which the evaluation refuses later. */
-export function openerIn(options: EvaluateOptions | undefined): OpenTape | undefined {
+function openerIn(options: EvaluateOptions): OpenTape | undefined {
   try {
-    return openerOf(options?.run);
+    return openerOf((options as EvaluateOptions | undefined)?.run);
   } catch {
     return undefined;
   }
+}
+
+/** What an evaluation is recorded in. */
+export interface OwnRecord {
+  /** The options with their run. */
+  readonly options: EvaluateOptions;
+  /** Opens the record; undefined: it has none of its own, or refuses its run. */
+  readonly open: OpenTape | undefined;
+}
+
+/** Returns what an evaluation is recorded in. One inside another has no record of its own: it is part of what is recorded. */
+export function ownRecordOf(
+  given: EvaluateOptions,
+  journal: RunJournal | undefined,
+  around: { readonly nesting?: unknown; readonly tape?: unknown },
+): OwnRecord {
+  if (around.nesting !== undefined || around.tape !== undefined) return { options: given, open: undefined };
+  const options = withRun(given, journal);
+  return { options, open: openerIn(options) };
 }
 
 /** undefined: it is not a run that a journal made. */

@@ -13,7 +13,6 @@ export type Asked = "check" | "checkRequest" | "unpriced" | "reserve" | "stopped
 export interface LimitRecord {
   /** Whether all comes from the record: the limits themselves are not asked. */
   isReplay(): boolean;
-  isKept(): boolean;
   /** Whether nothing can come from the record any more. */
   isLive(): boolean;
   /** Takes a limit that the record says was met by this question now; undefined: none. */
@@ -52,31 +51,25 @@ export class RecordedLimits implements Limits {
   }
 
   check(phase: EvaluationPhase): Failure | undefined {
-    if (!this.#isLive()) return this.#asked("check", phase, () => this.#limits.check(phase));
-    return this.#seen("check", this.#limits.check(phase));
+    return this.#asked("check", phase, () => this.#limits.check(phase));
   }
   checkRequest(): Failure | undefined {
-    if (!this.#isLive()) return this.#asked("checkRequest", "request", () => this.#limits.checkRequest());
-    return this.#seen("checkRequest", this.#limits.checkRequest());
+    return this.#asked("checkRequest", "request", () => this.#limits.checkRequest());
   }
   unpriced(usage: Usage): Failure | undefined {
-    if (!this.#isLive()) return this.#asked("unpriced", "response", () => this.#limits.unpriced(usage));
-    return this.#seen("unpriced", this.#limits.unpriced(usage));
+    return this.#asked("unpriced", "response", () => this.#limits.unpriced(usage));
   }
   spendsFrom(tracker: BudgetTracker): boolean {
     return this.#limits.spendsFrom(tracker);
   }
   stopped(phase: EvaluationPhase): LimitFailure | undefined {
-    if (!this.#isLive()) {
-      return this.#asked("stopped", phase, () => this.#limits.stopped(phase)) as LimitFailure | undefined;
-    }
-    return this.#seen("stopped", this.#limits.stopped(phase));
+    return this.#asked("stopped", phase, () => this.#limits.stopped(phase)) as LimitFailure | undefined;
   }
 
   reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure> {
     const before = this.#fromRecord("reserve", "request");
     if (before !== undefined) return before;
-    if (this.#record.isKept() && this.#isShared) return nothingHeld;
+    if (!this.#record.isLive() && this.#isShared) return nothingHeld;
     const granting = this.#limits.reserve(wanted);
     return granting instanceof Promise ? granting.then((granted) => this.#granted(granted)) : this.#granted(granting);
   }
@@ -89,7 +82,7 @@ export class RecordedLimits implements Limits {
     }
     const racing = this.#limits.race(work, phase, this.#onStop);
     // Only the turn of an agent that is read from a record ends like that; else there is one promise less.
-    if (!this.#record.isKept()) return racing;
+    if (this.#record.isLive()) return racing;
     return racing.then((ended) =>
       (ended as unknown) === stoppedTurn ? (this.#fromRecord("race", phase) as LimitFailure) : ended,
     );
@@ -104,19 +97,16 @@ export class RecordedLimits implements Limits {
     return this.#met === undefined && this.#record.isLive();
   }
 
-  #seen<F extends Failure>(by: Asked, why: F | undefined): F | undefined {
-    if (why !== undefined) this.#record.met(by, why);
-    return why;
-  }
-
   #granted(granted: Granted | Failure): Granted | Failure {
     if (isFailure(granted)) this.#record.met("reserve", granted);
     return granted;
   }
 
   #asked(by: Asked, phase: EvaluationPhase, ask: () => Failure | undefined): Failure | undefined {
-    const before = this.#fromRecord(by, phase);
-    if (before !== undefined || this.#record.isReplay()) return before;
+    if (!this.#isLive()) {
+      const before = this.#fromRecord(by, phase);
+      if (before !== undefined || this.#record.isReplay()) return before;
+    }
     const why = ask();
     if (why !== undefined) this.#record.met(by, why);
     return why;

@@ -63,7 +63,6 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   limits(limits: Limits): Limits {
     const record = {
       isReplay: () => this.isReplay,
-      isKept: () => !this.isLive,
       isLive: () => this.isLive,
       taken: (by: Asked) => {
         const entry = this.isLive ? undefined : this.prefix.nextStop(by);

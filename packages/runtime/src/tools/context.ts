@@ -74,10 +74,23 @@ const keyProperty: PropertyDescriptor = {
  * @throws {DefinitionError} for a context that the runtime did not make.
  */
 export function atEvaluationEnd(context: ToolContext, end: () => Promise<void>): void {
+  const run = runOf(context);
+  run.endings = [...(run.endings ?? []), end];
+}
+
+/**
+ * The evaluation of a call: the same object for all of its calls, and no other's. Its id is no such thing, as forks and
+ * replays of one run have that of their origin.
+ * @throws {DefinitionError} for a context that the runtime did not make.
+ */
+export function evaluationOf(context: ToolContext): object {
+  return runOf(context);
+}
+
+function runOf(context: ToolContext): Run {
   const call = (context as OfRunning)[running];
   if (call === undefined) throw new DefinitionError("The context is not one that a tool's handler was given.");
-  const { run } = call.of;
-  run.endings = [...(run.endings ?? []), end];
+  return call.of.run;
 }
 
 /** What a call is made of. */

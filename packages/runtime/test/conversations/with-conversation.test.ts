@@ -330,6 +330,63 @@ describe("CNV-3 session and messages agree", () => {
     expect((await stored(store))?.texts).toEqual(["user: Hi.", "assistant: The service is down."]);
   });
 
+  test("CNV-2 CNV-3 what work in the background begins once the function has returned is refused; what was under way is saved", async () => {
+    const store = memoryConversations();
+    const model = scriptedModel([{ text: "one" }, { text: "two" }]);
+    const adapter = modelAdapter(model);
+    let background: Promise<unknown> | undefined;
+    await withConversation(store, "ada", (conversation) => {
+      background = (async () => {
+        await conversation.evaluate(adapter, "1");
+        return conversation.evaluate(adapter, "2");
+      })();
+      background.catch(() => {});
+    });
+    await expect(background).rejects.toThrow(RevokedError);
+    await expect(background).rejects.toThrow("was used after its function ended");
+    expect(model.requests).toHaveLength(1);
+    expect(await stored(store)).toMatchObject({ revision: 1, texts: ["user: 1", "assistant: one"] });
+  });
+
+  test("CNV-2 CNV-3 nothing is done with a conversation while it is saved or left", async () => {
+    for (const fails of [false, true]) {
+      const memory = memoryConversations();
+      const saving = Promise.withResolvers<void>();
+      const go = Promise.withResolvers<void>();
+      const store: ConversationStore = {
+        ...memory,
+        async save(...of) {
+          saving.resolve();
+          await go.promise;
+          return memory.save(...of);
+        },
+        async release(...of) {
+          saving.resolve();
+          await go.promise;
+          await memory.release(...of);
+        },
+      };
+      let used: Conversation | undefined;
+      const using = withConversation(store, "ada", (conversation) => {
+        used = conversation;
+        conversation.keep([{ role: "user", text: "kept" }]);
+        if (fails) throw new Error("It failed.");
+      });
+      using.catch(() => {});
+      await saving.promise;
+      const conversation = used as Conversation;
+      const model = scriptedModel([{ text: "late" }]);
+      await expect(conversation.evaluate(modelAdapter(model), "late")).rejects.toThrow(RevokedError);
+      expect(() => conversation.stream(modelAdapter(model), "late")).toThrow(RevokedError);
+      expect(() => conversation.keep([])).toThrow(RevokedError);
+      await expect(conversation.save()).rejects.toThrow(RevokedError);
+      go.resolve();
+      await using.catch(() => {});
+      expect(model.requests).toEqual([]);
+      expect((await stored(store))?.texts).toEqual(fails ? undefined : ["user: kept"]);
+    }
+  });
+
   test("CNV-3 after its function has ended a conversation does nothing", async () => {
     const store = memoryConversations();
     const conversation = await withConversation(store, "ada", (given): Conversation => given);

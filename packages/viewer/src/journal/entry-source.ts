@@ -3,15 +3,9 @@ import { JournalError, ProvisoError } from "@proviso/core";
 import { parseJson } from "@proviso/core/provider";
 import { messageOf } from "@proviso/core/internal";
 import type { Journal, JournalStore } from "@proviso/journal";
-import {
-  entriesOf,
-  keptEntries,
-  machineProcesses,
-  markOf,
-  readFrames,
-  type SavedSummary,
-} from "@proviso/journal/internal";
+import { keptEntries, machineProcesses, type SavedSummary } from "@proviso/journal/internal";
 import type { JournalEntry } from "@proviso/runtime/recording";
+import { partsOf, partsThrough, readOn, type RecordParts } from "./read-on.ts";
 
 /** What a list of runs says of one. */
 export type ListedRun = Pick<SavedSummary, "prompt" | "model" | "state" | "startedAt" | "updatedAt" | "usage"> & {
@@ -28,7 +22,9 @@ export interface ReadEntries {
   readonly problem: string | undefined;
   /** The writer of the last of them; undefined: none was read, or it is not known. */
   readonly writer: string | undefined;
-  /** The place of the last of them, which no other run of the same id has; undefined: there is none. */
+  /** What no other run of the same id began with; undefined: it has not begun, or reading did not begin with its first entry. */
+  readonly begunBy: string | undefined;
+  /** What to give when it is read on; undefined: there is nothing. */
   readonly mark: string | undefined;
   /** Whether what was read before is of a run that was removed since: nothing of it is here. */
   readonly isOther: boolean;
@@ -37,7 +33,7 @@ export interface ReadEntries {
 /** Runs and their entries. */
 export interface EntrySource {
   list(): AsyncIterable<ListedRun>;
-  /** Returns the entries from an index on. `mark`: that of the entries before it, which have to be there still. */
+  /** Returns the entries from an index on. `mark`: what reading up to there returned. */
   read(id: string, from: number, mark: string | undefined): Promise<ReadEntries>;
   /** Whether the process of a writer is known to be gone. */
   isGone(writer: string): boolean;
@@ -59,9 +55,9 @@ export function journalSource(journal: Journal): EntrySource {
       }
     },
     async read(id, from, mark) {
-      if (kept === undefined) return readThrough(journal, id, from, mark);
+      if (kept === undefined) return readEntries(partsThrough(journal, id), from, mark);
       await kept.settled();
-      return { ...(await readStore(kept.store, id, from, mark)), writer: undefined };
+      return { ...(await readEntries(partsOf(kept.store, id), from, mark)), writer: undefined };
     },
     isGone: () => false,
   };
@@ -78,60 +74,14 @@ export function storeSource(store: JournalStore): EntrySource {
         yield { ...saved, id: run, version: summary };
       }
     },
-    read: (id, from, mark) => readStore(store, id, from, mark),
+    read: (id, from, mark) => readEntries(partsOf(store, id), from, mark),
     isGone: (writer) => machineProcesses.lifeOf(writer) === "gone",
   };
 }
 
-/** Reads with a journal that another copy of the package made. The mark of an entry is the whole of it. */
-async function readThrough(
-  journal: Journal,
-  id: string,
-  from: number,
-  before: string | undefined,
-): Promise<ReadEntries> {
-  const entries: JournalEntry[] = [];
-  let mark: string | undefined;
-  let problem: string | undefined;
-  let isSame = before === undefined;
-  try {
-    for await (const { isVoid: _isVoid, ...entry } of journal.entries(id, { after: isSame ? from - 1 : from - 2 })) {
-      mark = JSON.stringify(entry);
-      if (!isSame && mark !== before) break;
-      isSame = true;
-      if (entry.index >= from) entries.push({ ...entry, isVoid: false });
-    }
-  } catch (error) {
-    problem = problemOf(error);
-  }
-  return { entries, problem, writer: undefined, mark: mark ?? before, isOther: !isSame && problem === undefined };
-}
-
-/** Begins with the frame that was read last: it is there still, unless the run was removed. */
-async function readStore(
-  store: JournalStore,
-  id: string,
-  from: number,
-  before: string | undefined,
-): Promise<ReadEntries> {
-  const entries: JournalEntry[] = [];
-  let writer: string | undefined;
-  let mark: string | undefined;
-  let problem: string | undefined;
-  let isSame = before === undefined;
-  try {
-    for await (const frame of readFrames(store, id, isSame ? from : from - 1)) {
-      mark = markOf(frame);
-      if (!isSame && mark !== before) break;
-      isSame = true;
-      if (frame.first + frame.count <= from) continue;
-      for (const entry of entriesOf(frame, store.name)) if (entry.index >= from) entries.push(entry);
-      ({ writer } = frame);
-    }
-  } catch (error) {
-    problem = problemOf(error);
-  }
-  return { entries, problem, writer, mark: mark ?? before, isOther: !isSame && problem === undefined };
+async function readEntries(parts: RecordParts, from: number, before: string | undefined): Promise<ReadEntries> {
+  const { error, ...read } = await readOn(parts, from, before);
+  return { ...read, problem: error === undefined ? undefined : problemOf(error) };
 }
 
 /** @throws what is no fault of a record: a journal that is closed, a disk that fails. */

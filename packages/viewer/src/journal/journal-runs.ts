@@ -9,6 +9,7 @@ import {
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Journal } from "@proviso/journal";
+import { isOtherRun } from "@proviso/journal/internal";
 import { journalSource, type EntrySource, type ListedRun } from "./entry-source.ts";
 import { RunRecords } from "./run-records.ts";
 import { summarise, type Summarised } from "./summarise.ts";
@@ -92,6 +93,9 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
     async *records(runId, query = {}) {
       yield* (await recordsOf(runId)).select(query);
     },
+    async begunBy(runId) {
+      return (await recordsOf(runId)).begunBy;
+    },
     follow: (query) =>
       query.runId === undefined ? followAll(source, recordsOf, query) : followOne(recordsOf, query.runId, query),
   });
@@ -109,7 +113,7 @@ async function* followOne(
   while (!signal.aborted) {
     const run = await read(runId);
     // The run was removed: what has its id now is another one.
-    if (begunBy !== undefined && run.begunBy !== begunBy) return;
+    if (isOtherRun(begunBy, run.begunBy)) return;
     ({ begunBy } = run);
     for (const record of run.select({ after: last, kinds })) {
       if (signal.aborted) return;
@@ -145,7 +149,7 @@ async function* followAll(
       const run = await read(id);
       const { begunBy } = run;
       const place = places.get(id);
-      const after = place?.begunBy === begunBy ? place?.n : undefined;
+      const after = isOtherRun(place?.begunBy, begunBy) ? undefined : place?.n;
       for (const record of run.select({ after, kinds })) {
         if (signal.aborted) return;
         const isKnown = !places.has(id) && record.at <= (since.get(id) ?? -Infinity);

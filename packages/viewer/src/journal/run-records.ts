@@ -47,10 +47,10 @@ export class RunRecords {
       this.#forget();
       read = await this.#source.read(this.#id, 0, undefined);
     } else if (this.#problem !== undefined) return;
-    const { entries, problem, writer, mark } = read;
+    const { entries, problem, writer, mark, begunBy } = read;
     this.writer = writer ?? this.writer;
     this.#mark = mark;
-    this.begunBy ??= entries[0] && JSON.stringify([entries[0].evaluationId, entries[0].at]);
+    this.begunBy ??= begunBy;
     for (const entry of entries) this.#entries.push(entry);
     // A later attempt leaves out what it did not go on from.
     if (entries.some(({ kind }) => kind === "resumed")) {

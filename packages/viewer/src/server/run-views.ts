@@ -1,5 +1,6 @@
 // The rows of the runs that are looked at, as far as their records were read.
 import type { RunReader, RunRecord } from "@proviso/core";
+import { isOtherRun } from "@proviso/journal/internal";
 import { runRows, type RunRows } from "../runs/rows.ts";
 
 /** A row with its place in the list. */
@@ -34,7 +35,7 @@ export class RunView {
   readonly #runId: string;
   #made = runRows();
   #reading: Promise<void> = Promise.resolve();
-  /** What the run began with; another run of the same id begins with something else. */
+  /** What the run began with, by its reader; undefined: it has not begun. */
   #began: string | undefined;
   /** The number of the last record. */
   last = -1;
@@ -57,33 +58,37 @@ export class RunView {
   }
 
   async #read(): Promise<void> {
+    this.#began ??= await this.#beginning();
     const before = this.last;
-    const began = await this.#beginning();
-    if (this.#began !== undefined && began !== this.#began) return this.#makeAnew(began);
-    this.#began = began;
-    let isResumed = false;
-    for await (const record of this.#reader.records(this.#runId, { after: before, kinds: rowKinds })) {
-      isResumed ||= record.kind === "event" && record.event.type === "run.resumed";
-      this.#add(record);
-    }
-    if (!isResumed || before < 0) return;
-    // The attempt left out what it did not go on from.
-    await this.#makeAnew(began);
+    const isResumed = await this.#readOn();
+    const isOther = isOtherRun(this.#began, await this.#beginning());
+    // An attempt has left out what it did not go on from.
+    if (isOther || (isResumed && before >= 0)) await this.#makeAnew();
   }
 
   async #beginning(): Promise<string | undefined> {
-    for await (const record of this.#reader.records(this.#runId, { kinds: ["event"], limit: 1 })) {
-      return record.kind === "event" ? record.event.evaluationId : undefined;
-    }
-    return undefined;
+    return this.#reader.begunBy?.(this.#runId);
   }
 
-  async #makeAnew(began: string | undefined): Promise<void> {
+  async #makeAnew(): Promise<void> {
     this.version += 1;
-    this.last = -1;
-    this.#began = began;
-    this.#made = runRows();
-    for await (const record of this.#reader.records(this.#runId, { kinds: rowKinds })) this.#add(record);
+    do {
+      this.last = -1;
+      this.#made = runRows();
+      this.#began = await this.#beginning();
+      await this.#readOn();
+    } while (isOtherRun(this.#began, await this.#beginning()));
+  }
+
+  /** Reads the records behind the last one, and returns whether an attempt begins with one of them. */
+  async #readOn(): Promise<boolean> {
+    let isResumed = false;
+    for await (const record of this.#reader.records(this.#runId, { after: this.last, kinds: rowKinds })) {
+      isResumed ||= record.kind === "event" && record.event.type === "run.resumed";
+      this.last = record.n;
+      this.#made.add(record);
+    }
+    return isResumed;
   }
 
   /** Returns the rows that changed, and those that are new, since the rows ended with record `n`. */
@@ -95,10 +100,5 @@ export class RunView {
       if (row.until > n) changed.push([at, row]);
     }
     return changed.reverse();
-  }
-
-  #add(record: RunRecord): void {
-    this.last = record.n;
-    this.#made.add(record);
   }
 }

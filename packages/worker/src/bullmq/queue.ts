@@ -10,11 +10,13 @@ import { describeValue, noUsage, setAlarm } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Journal } from "@proviso/journal";
 import { systemId } from "@proviso/runtime/internal";
+import { runOfToken } from "@proviso/runtime/recording";
 import { Queue } from "bullmq";
 import { paramsOf, type RunJob, type RunKind } from "../kinds.ts";
 import type { RunProgress } from "../progress.ts";
 import { QueueError, type RunQueue } from "../queue.ts";
 import { patient } from "./connections.ts";
+import { makeDue, makeDueIfDecided } from "./due.ts";
 import { jobIdOf, Shelf, type JobData, type RedisOptions, type Standing } from "./shelf.ts";
 
 export type { RedisOptions } from "./shelf.ts";
@@ -53,7 +55,10 @@ class BullmqRunQueue implements RunQueue {
     const standing = await this.#shelf.standing(id);
     if (known !== undefined) {
       const { state } = known;
-      if (state === "executed" || state === "cancelled") return "known";
+      if (state === "executed" || state === "cancelled") {
+        await makeDueIfDecided(this.#shelf, await this.#open(), id);
+        return "known";
+      }
       // Failed, and its worker gave it up: that is an outcome.
       if (state === "failed" && standing?.state === "failed") return "known";
     } else if (standing !== undefined && standing.state !== "suspended") {
@@ -80,6 +85,7 @@ class BullmqRunQueue implements RunQueue {
       removeOnComplete: true,
       removeOnFail: true,
     });
+    await makeDueIfDecided(this.#shelf, queue, id);
     if (known !== undefined) return "known";
     // BullMQ keeps the first job of an id.
     const kept = await queue.getJob(jobId);
@@ -132,8 +138,13 @@ class BullmqRunQueue implements RunQueue {
   }
 
   async resolve(...[token, decision]: Parameters<RunQueue["resolve"]>): Promise<void> {
-    const { id } = await this.#journal.resolve(token, decision);
-    const job = await (await this.#open()).getJob(jobIdOf(id));
+    const queue = await this.#open();
+    const { id } = await this.#journal.resolve(token, decision).catch(async (error: unknown) => {
+      const decided = runOfToken(token);
+      if (decided !== undefined) await makeDueIfDecided(this.#shelf, queue, decided);
+      throw error;
+    });
+    const job = await queue.getJob(jobIdOf(id));
     if (job === undefined) {
       throw new QueueError(`The decision on the run "${id}" is kept, but the queue has lost the run: add it again.`, {
         reason: "unknown",
@@ -141,7 +152,7 @@ class BullmqRunQueue implements RunQueue {
       });
     }
     // A worker that is just putting it aside looks at the journal afterwards.
-    if (await job.isDelayed()) await job.promote().catch(ignoreMoved);
+    await makeDue(job);
   }
 
   async cancel(id: string, reason?: string): Promise<boolean> {
@@ -150,8 +161,8 @@ class BullmqRunQueue implements RunQueue {
     const jobId = jobIdOf(id);
     for (;;) {
       const isCancelled = await this.#cancelInJournal(id, reason);
-      if (isCancelled === false) return false;
-      if (isCancelled === true) {
+      if (isCancelled === false && !(await this.#isHalfCancelled(id))) return false;
+      if (isCancelled !== undefined) {
         await this.#shelf.send("cancel", { id, reason });
         // A worker that has the run ends its job itself.
         await queue.remove(jobId);
@@ -202,6 +213,13 @@ class BullmqRunQueue implements RunQueue {
       if (error instanceof JournalError && error.reason === "not_found") return undefined;
       throw error;
     }
+  }
+
+  /** Whether the journal alone knows that the run was cancelled. */
+  async #isHalfCancelled(id: string): Promise<boolean> {
+    const standing = await this.#shelf.standing(id);
+    if (standing !== undefined && standing.state !== "suspended") return false;
+    return (await this.#journal.describe(id))?.state === "cancelled";
   }
 
   /** Waits until the run has ended. @throws {QueueError} "unknown". */
@@ -270,6 +288,3 @@ function checkJob(job: RunJob): void {
     );
   }
 }
-
-/** A worker has it already, or it was removed. */
-function ignoreMoved(): void {}

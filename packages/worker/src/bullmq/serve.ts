@@ -8,6 +8,7 @@ import { kindsByName, type RunKind } from "../kinds.ts";
 import type { RunProgress } from "../progress.ts";
 import type { WorkerOptions } from "../queue.ts";
 import { patient } from "./connections.ts";
+import { makeDue } from "./due.ts";
 import { jobIdOf, Shelf, type Cancelling, type JobData, type RedisOptions } from "./shelf.ts";
 
 const optionNames = {
@@ -101,8 +102,9 @@ class RunWorker implements AsyncDisposable {
   }
 
   async #work(job: Job<JobData>, token: string): Promise<void> {
+    await this.#noteGained(job);
     const { data } = job;
-    const attempts = job.stalledCounter + data.failures;
+    const attempts = lossesInVain(job) + data.failures;
     if (attempts > this.#maxAttempts) return this.#giveUp(data.id, attempts);
     await this.#shelf.setGoing(data.id);
     const controller = new AbortController();
@@ -114,6 +116,15 @@ class RunWorker implements AsyncDisposable {
     } finally {
       this.#inHand.delete(data.id);
     }
+  }
+
+  /** A worker that was lost after the run had gained a step is no failure of the run: it may be lost by a deployment. */
+  async #noteGained(job: Job<JobData>): Promise<void> {
+    const { data, stalledCounter } = job;
+    if (lossesInVain(job) === 0) return;
+    const steps = (await this.#shelf.journal.describe(data.id).catch(() => undefined))?.steps ?? 0;
+    if (steps <= (data.gained?.steps ?? 0)) return;
+    await job.updateData({ ...data, gained: { steps, losses: stalledCounter } });
   }
 
   async #attempt(job: Job<JobData>, signal: AbortSignal): Promise<AttemptEnd> {
@@ -154,7 +165,7 @@ class RunWorker implements AsyncDisposable {
 
   async #tryLater(end: AttemptEnd & { readonly kind: "again" }, job: Job<JobData>, token: string): Promise<void> {
     const failures = job.data.failures + 1;
-    if (failures + job.stalledCounter > this.#maxAttempts) {
+    if (failures + lossesInVain(job) > this.#maxAttempts) {
       return this.#shelf.setStanding(job.data.id, { state: "failed", message: failureOf(end.error) });
     }
     await job.updateData({ ...job.data, failures });
@@ -163,7 +174,7 @@ class RunWorker implements AsyncDisposable {
 
   /** The worker was lost with the run again and again: it is ended in the journal, too. */
   async #giveUp(id: string, attempts: number): Promise<void> {
-    const message = `Its worker was lost, or it failed, ${attempts} times.`;
+    const message = `Its worker was lost at the same step, or it failed, ${attempts} times.`;
     const isCancelled = await this.#shelf.journal.cancel(id, message).catch(() => false);
     await this.#shelf.setStanding(id, { state: isCancelled ? "cancelled" : "failed", message });
   }
@@ -180,7 +191,12 @@ class RunWorker implements AsyncDisposable {
     await this.#shelf.setStanding(id, { state: "suspended" });
     await job.moveToDelayed(systemClock.now() + waitMs, token);
     // The decision may have come before the run was put aside.
-    if ((await this.#shelf.journal.describe(id))?.state !== "suspended") await job.promote().catch(() => {});
+    try {
+      if ((await this.#shelf.journal.describe(id))?.state !== "suspended") await makeDue(job);
+    } catch {
+      // Whether the decision has come is not known.
+      await job.changeDelay(Math.min(waitMs, sendAgainMs)).catch(() => {});
+    }
     throw new DelayedError();
   }
 
@@ -188,6 +204,11 @@ class RunWorker implements AsyncDisposable {
     await job.moveToDelayed(systemClock.now() + waitMs, token);
     throw new DelayedError();
   }
+}
+
+/** How many workers were lost since the run last gained a step. */
+function lossesInVain({ stalledCounter, data }: Job<JobData>): number {
+  return stalledCounter - (data.gained?.losses ?? 0);
 }
 
 function checkWorker(options: WorkerOptions): void {

@@ -23,6 +23,8 @@ export interface JobData extends QueuedRun {
   readonly nonce: string;
   /** How often it failed in a way that may pass. */
   readonly failures: number;
+  /** The steps that it had when a worker was lost, and how many had been lost before one of those. Left out: none was. */
+  readonly gained?: { readonly steps: number; readonly losses: number } | undefined;
 }
 
 /** A run that is not in the queue: it has ended, or waits for a decision. */

@@ -3,9 +3,10 @@ import { systemClock, type Binding, type Clock } from "@proviso/core";
 import { setAlarm } from "@proviso/core/internal";
 import { openResources } from "@proviso/runtime";
 
-type OwnResources = Awaited<ReturnType<typeof openResources>>;
+/** The resources of one attempt. */
+export type OwnResources = Awaited<ReturnType<typeof openResources>>;
 
-/** Milliseconds that a function of an attempt has where the definition says nothing. */
+/** Milliseconds that a function of an attempt has where the definition says nothing, and a judge for one verdict. */
 export const defaultTimeoutMs = 600_000;
 
 /** Milliseconds that resources have to close. */
@@ -48,7 +49,7 @@ export async function bounded<T>(
   });
   const givenUp = over.then(async (why): Promise<never> => {
     await idle();
-    // Work that ends because its evaluations did comes first.
+    // Work that ends because its evaluations did comes first, however many promises stand between the two.
     await systemClock.sleep(1);
     throw why;
   });

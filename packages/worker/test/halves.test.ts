@@ -1,0 +1,120 @@
+// Deciding and cancelling are two writes: one to the journal, one to the queue. Each of these ends between the two.
+import { allow, definePolicy, suspend } from "@proviso/core";
+import { memoryJournal, type Journal } from "@proviso/journal";
+import { bullmqQueue, serveRuns } from "@proviso/worker/bullmq";
+import { Job, Queue } from "bullmq";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { noServer, startRedis, type RedisServer } from "./redis-server.ts";
+import { counting, until } from "./support.ts";
+
+describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, { timeout: 60_000 }, () => {
+  let server: RedisServer;
+  beforeAll(async () => void (server = await startRedis()));
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const policies = [definePolicy({ name: "chief", check: () => suspend("May it?") })];
+  const params = { name: "ada", upTo: 1 };
+
+  /** A run that was put aside, to wait for a decision. */
+  async function putAside(journal: Journal = memoryJournal(), onSuspended?: (token: string) => Promise<unknown>) {
+    const done: number[] = [];
+    const kind = counting(
+      (number) => done.push(number),
+      () => ({ policies }),
+    );
+    const options = { url: server.url, queue: `q-${randomUUID()}`, journal };
+    const queue = bullmqQueue(options);
+    onTestFinished(() => queue[Symbol.asyncDispose]());
+    const tokens: string[] = [];
+    const worker = await serveRuns([kind], {
+      ...options,
+      async onSuspended({ pending }) {
+        tokens.push(pending.token);
+        await onSuspended?.(pending.token);
+      },
+    });
+    onTestFinished(() => worker[Symbol.asyncDispose]());
+    await queue.add(kind, params, { id: "r" });
+    const raw = new Queue(options.queue, { connection: { url: server.url } });
+    onTestFinished(() => raw.close());
+    const [job] = await vi.waitUntil(async () => ((jobs) => jobs.length > 0 && jobs)(await raw.getJobs("delayed")), {
+      timeout: 20_000,
+    });
+    return { queue, kind, done, raw, job, token: tokens[0] ?? "" };
+  }
+
+  const used = { code: "journal", reason: "token" };
+
+  test("FLT-4 a decision that is kept while its run was not made due makes it due when it is given again", async () => {
+    const journal = memoryJournal();
+    const { queue, kind, done, token } = await putAside(journal);
+    await journal.resolve(token, allow());
+    await expect(queue.resolve(token, allow())).rejects.toMatchObject(used);
+    expect((await queue.result(kind, "r")).text).toBe("1 for ada");
+    expect(done).toEqual([1]);
+    await until(async () => (await queue.counts()).running === 0);
+    expect(await queue.counts()).toMatchObject({ suspended: 0, waiting: 0, executed: 1 });
+  });
+
+  test("FLT-1 FLT-4 a run that was decided and not made due goes on when it is added again, one that waits does not", async () => {
+    const journal = memoryJournal();
+    const { queue, kind, raw, token } = await putAside(journal);
+    expect(await queue.add(kind, params, { id: "r" })).toBe("known");
+    expect(await raw.getDelayedCount()).toBe(1);
+    await expect(queue.resolve(`${token}x`, allow())).rejects.toMatchObject(used);
+    expect(await raw.getDelayedCount()).toBe(1);
+    await journal.resolve(token, allow());
+    expect(await queue.add(kind, params, { id: "r" })).toBe("known");
+    expect((await queue.result(kind, "r")).text).toBe("1 for ada");
+  });
+
+  test("FLT-1 a run that waited and is gone from its journal begins anew when it is added again", async () => {
+    const journal = memoryJournal();
+    const { queue, kind, token } = await putAside(journal);
+    await journal.remove("r");
+    await queue.add(kind, params, { id: "r" });
+    const asked = async () => (await journal.describe("r"))?.pending;
+    await until(async () => (await asked()) !== undefined);
+    await expect(queue.resolve(token, allow())).rejects.toMatchObject(used);
+  });
+
+  test("FLT-3 a run that is cancelled in the journal alone is ended in the queue when it is cancelled again, or added", async () => {
+    for (const again of ["cancel", "add"]) {
+      const journal = memoryJournal();
+      const { queue, kind } = await putAside(journal);
+      await journal.cancel("r", "no");
+      if (again === "add") expect(await queue.add(kind, params, { id: "r" })).toBe("known");
+      else expect(await queue.cancel("r", "no")).toBe(true);
+      await expect(queue.result(kind, "r")).rejects.toMatchObject({ code: "aborted" });
+      await until(async () => (await queue.counts()).running === 0);
+      expect(await queue.counts()).toMatchObject({ suspended: 0, waiting: 0, cancelled: 1 });
+      expect(await queue.cancel("r")).toBe(false);
+    }
+  });
+
+  test("FLT-4 resolve says that a run could not be made due, and the next one makes it due", async () => {
+    const { queue, kind, token } = await putAside();
+    const failing = vi.spyOn(Job.prototype, "promote").mockRejectedValueOnce(new Error("OOM command not allowed"));
+    onTestFinished(() => failing.mockRestore());
+    await expect(queue.resolve(token, allow())).rejects.toThrow("OOM");
+    await expect(queue.resolve(token, allow())).rejects.toMatchObject(used);
+    expect((await queue.result(kind, "r")).text).toBe("1 for ada");
+  });
+
+  test("FLT-4 a worker that cannot see whether the decision came while it put the run aside asks again in a minute", async () => {
+    const journal = memoryJournal();
+    let isBroken = false;
+    const shaky: Journal = {
+      ...journal,
+      describe: (id) => (isBroken ? Promise.reject(new Error("The database is away.")) : journal.describe(id)),
+    };
+    const { raw, job } = await putAside(shaky, async (token) => {
+      isBroken = true;
+      await journal.resolve(token, allow());
+    });
+    const waits = async () => (await raw.getJob(job?.id ?? ""))?.delay ?? 0;
+    await vi.waitUntil(async () => (await waits()) <= 60_000, { timeout: 20_000 });
+    expect(await waits()).toBe(60_000);
+  });
+});
