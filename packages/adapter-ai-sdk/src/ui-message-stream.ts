@@ -3,6 +3,7 @@ import {
   isEvaluationFailure,
   type EvaluationStream,
   type FileRef,
+  type PromptResponse,
   type ProviderResponded,
   type ProviderToolUsed,
   type Source,
@@ -10,6 +11,7 @@ import {
 } from "@proviso/core";
 import { checkOptionNames, parseJson } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
+import { eventsOf } from "./whole-answer.ts";
 import type { UIMessageStreamChunk } from "./ui-message-chunk.ts";
 
 /** What a page is shown of an evaluation. */
@@ -42,7 +44,8 @@ const optionNames = { messageId: true, tools: true, text: true, fileUrl: true, o
  * the package `ai`. A turn is a step; text, thoughts, tool calls with their state, sources, files, a structured output
  * (`data-output`, each time anew) and failures arrive as they happen. Where a request, or the whole evaluation, is repeated
  * after text was sent, the text that was sent stays a part of its own, because the protocol cannot take text back; a
- * transient `data-reset` names each such part. When the reader leaves, the evaluation is aborted.
+ * transient `data-reset` names each such part. Of a run that has ended the message holds its whole answer, without the
+ * calls that the provider ran; of one that goes on, what happens from there on. When the reader leaves, the evaluation is aborted.
  * @example
  * ```ts
  * import { toUIMessageStream } from "@proviso/adapter-ai-sdk";
@@ -77,7 +80,7 @@ export function toUIMessageStream<Output>(
           for (let sent = 0; sent === 0;) {
             const next = await events.next().catch(() => undefined);
             const isOver = next === undefined || next.done === true;
-            const chunks = isOver ? message.end(await failureOf(stream.response)) : message.chunksOf(next.value);
+            const chunks = isOver ? message.end(await outcomeOf(stream.response)) : message.chunksOf(next.value);
             for (const chunk of chunks) controller.enqueue(chunk);
             if (isOver) return controller.close();
             sent = chunks.length;
@@ -96,10 +99,11 @@ export function toUIMessageStream<Output>(
   );
 }
 
-/** Why an evaluation failed; undefined where it did not. */
-async function failureOf(response: Promise<unknown>): Promise<{ readonly error: unknown } | undefined> {
+type Outcome = { readonly error: unknown } | { readonly response: PromptResponse<unknown> };
+
+async function outcomeOf(response: Promise<PromptResponse<unknown>>): Promise<Outcome> {
   return response.then(
-    () => undefined,
+    (answer) => ({ response: answer }),
     (error: unknown) => ({ error }),
   );
 }
@@ -146,12 +150,14 @@ class PageMessage {
     return this.#showsTools ? this.#toolChunks(event) : [];
   }
 
-  end(failed: { readonly error: unknown } | undefined): readonly UIMessageStreamChunk[] {
-    const open = this.#close();
-    if (failed === undefined) {
-      return this.#turn === 0 ? [{ type: "finish" }] : [...open, { type: "finish-step" }, { type: "finish" }];
+  end(outcome: Outcome): readonly UIMessageStreamChunk[] {
+    if ("response" in outcome) {
+      // Nothing was asked for: the answer comes from the record of a run that had ended.
+      const whole = this.#turn > 0 ? [] : eventsOf(outcome.response).flatMap((event) => this.chunksOf(event));
+      return [...whole, ...this.#close(), { type: "finish-step" }, { type: "finish" }];
     }
-    const { error } = failed;
+    const open = this.#close();
+    const { error } = outcome;
     const isAborted = isEvaluationFailure(error) && error.code === "aborted";
     return [...open, isAborted ? { type: "abort" } : { type: "error", errorText: this.#onError(error) }];
   }

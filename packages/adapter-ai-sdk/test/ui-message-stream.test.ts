@@ -9,6 +9,7 @@ import {
   type Prompt,
   type ProviderAdapter,
 } from "@proviso/core";
+import { memoryJournal } from "@proviso/journal";
 import { createSession, memoryBlobs, modelAdapter } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
 import { fakeEnvironment, scriptedModel, testImage, type ScriptedStep } from "@proviso/runtime/testing";
@@ -17,7 +18,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeStream } from "node:stream/web";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
 const add = defineTool({
@@ -314,4 +315,65 @@ test.each(["fileUrl", "onError"] as const)("AIS-25 the evaluation is aborted whe
   await expect(reading).rejects.toBe(thrown);
   await expect(stream.response).rejects.toMatchObject({ code: name === "fileUrl" ? "aborted" : "turns" });
   expect(model.callCount).toBe(1);
+});
+
+/** What a page keeps of a message: ids of its parts are the stream's own. */
+const asked = (
+  prompt: Prompt,
+  steps: readonly ScriptedStep[],
+  options: Pick<UIMessageStreamOptions, "tools" | "text"> = {},
+) => {
+  const journal = memoryJournal();
+  const adapter = scripted(steps);
+  const messages = [
+    { role: "user", text: "Hello." },
+    { role: "assistant", text: "An older answer.", toolCalls: [] },
+  ] as const;
+  return () => readOverHttp(adapter, prompt, { ...options, messages, run: journal.run("r") });
+};
+
+describe("AIS-25 a page that asks for a run that has ended gets what the first one got", () => {
+  const steps = [
+    { reasoning: "Hm.", text: "I add.", toolCalls: [{ name: "add", arguments: { a: 1, b: 2 } }] },
+    {
+      toolCalls: [
+        { name: "add", arguments: { a: -1, b: 2 } },
+        { name: "add", arguments: { a: "x" } },
+        { name: "nope" },
+      ],
+    },
+    { text: "It is 3.", sources: [{ kind: "url", url: "https://a.example", title: "A" }] },
+  ] as const satisfies readonly ScriptedStep[];
+
+  test("text, thoughts, calls and sources, turn by turn", async () => {
+    const ask = asked(sum, steps);
+    const [first, again] = [await ask(), await ask()];
+    expect(first.parts.map(({ type }) => type)).toContain("source-url");
+    expect(again.parts).toEqual(first.parts);
+    expect(again.states.at(-1)?.id).toBe("m1");
+  });
+
+  test("without tools, and without text", async () => {
+    const ask = asked(sum, steps, { tools: false, text: false });
+    const [first, again] = [await ask(), await ask()];
+    expect(again.parts).toEqual(first.parts);
+    expect(JSON.stringify(again.parts)).not.toMatch(/add|It is/);
+  });
+
+  test("a structured output", async () => {
+    const prompt = definePrompt({ key: "n", text: "A number.", output: z.object({ n: z.number() }) }).bind();
+    const ask = asked(prompt, [{ output: { n: 3 } }]);
+    const [first, again] = [await ask(), await ask()];
+    expect(again.parts).toContainEqual(expect.objectContaining({ type: "data-output", data: { n: 3 } }));
+    expect(again.parts).toContainEqual(expect.objectContaining({ type: "text", text: '{"n":3}' }));
+    const kept = (parts: typeof first.parts) => parts.filter(({ type }) => type !== "data-output");
+    expect(kept(again.parts)).toEqual(kept(first.parts));
+  });
+
+  test("a run that ended with a failure says its code again", async () => {
+    const ask = asked(sum, [{ failure: "provider", reason: "bad_request", message: "No." }]);
+    const [first, again] = [await ask(), await ask()];
+    expect(first.errors).toHaveLength(1);
+    expect(String(again.errors[0])).toBe(String(first.errors[0]));
+  });
 });

@@ -47,7 +47,14 @@ export type { Visibility } from "./prompt/disclosure/visibility.ts";
 export type { CompletionChecker } from "./tool/completion.ts";
 export type { FeedbackProvider } from "./tool/feedback.ts";
 export { allow, definePolicy, deny, suspend } from "./tool/policy.ts";
-export type { ApprovalContext, PolicyCall, PolicyDecision, Suspension, ToolPolicy } from "./tool/policy.ts";
+export type {
+  ApprovalContext,
+  PolicyCall,
+  PolicyDecision,
+  PolicyParts,
+  Suspension,
+  ToolPolicy,
+} from "./tool/policy.ts";
 export { defineProviderTool } from "./tool/provider-tool.ts";
 export type { ProviderTool } from "./tool/provider-tool.ts";
 export { toolError, toolOk } from "./tool/result.ts";

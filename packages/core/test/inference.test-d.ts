@@ -26,6 +26,7 @@ import {
   type ParamsOf,
   type PartialOutput,
   type PolicyCall,
+  type PolicyParts,
   type Prompt,
   type PromptResponse,
   type PromptTemplate,
@@ -117,6 +118,48 @@ describe("PRM-2 params and output", () => {
         },
       ],
     });
+  });
+});
+
+describe("PRM-15 a policy", () => {
+  const policy = definePolicy({ name: "p", tools: [readFile], check: ({ input }) => (input.path ? allow() : allow()) });
+
+  test("PRM-15 is what definePolicy makes, or an object of its form", () => {
+    definePrompt({ key: "b", text: "x", policies: [policy] });
+    definePrompt({
+      key: "b",
+      text: "x",
+      policies: [
+        {
+          name: "p",
+          check(call, given) {
+            expectTypeOf(call).toEqualTypeOf<PolicyCall>();
+            expectTypeOf(given).toEqualTypeOf<ToolContext>();
+            return allow();
+          },
+        },
+        { name: "q", unknown: () => undefined },
+      ],
+    });
+    expectTypeOf(policy.check).toEqualTypeOf<PolicyParts["check"]>();
+  });
+
+  test("PRM-15 that is a function, a factory that was not called or a misspelt object does not compile", () => {
+    const factory = (name: string): typeof policy => definePolicy({ name, check: () => allow() });
+    // @ts-expect-error a function
+    definePrompt({ key: "b", text: "x", policies: [() => allow()] });
+    // @ts-expect-error a factory that was not called
+    definePrompt({ key: "b", text: "x", policies: [factory] });
+    // @ts-expect-error without check, approve and unknown
+    definePrompt({ key: "b", text: "x", policies: [{ name: "p" }] });
+    // @ts-expect-error misspelt
+    definePrompt({ key: "b", text: "x", policies: [{ name: "p", chek: () => allow() }] });
+    // @ts-expect-error in a section
+    definePrompt({ key: "b", sections: [{ key: "s", text: "x", policies: [() => allow()] }] });
+    // @ts-expect-error of an evaluation
+    void adapter.evaluate("x", { policies: [factory] });
+    // @ts-expect-error a checker that is a function
+    definePrompt({ key: "b", text: "x", completion: () => "x" });
   });
 });
 

@@ -2,7 +2,7 @@
 import type { SavedFork } from "./forking.ts";
 import type { Usage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { addUsage, noUsage, parseOwnJson } from "@proviso/core/internal";
+import { noUsage, parseOwnJson, spentAfter } from "@proviso/core/internal";
 import {
   knownContent,
   pendingOf,
@@ -100,8 +100,7 @@ export class Summary {
 
   #addEvent(event: RecordedEvent): void {
     const { saved } = this;
-    if (event.type === "provider.responded") saved.usage = addUsage(saved.usage, event.usage);
-    else if (event.type === "prompt.executed" || event.type === "prompt.failed") saved.usage = event.usage;
+    saved.usage = spentAfter(saved.usage, event);
   }
 }
 

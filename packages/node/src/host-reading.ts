@@ -109,14 +109,17 @@ async function entryOf(at: string, name: string): Promise<Entry | undefined> {
   return stats?.isDirectory() === true ? { name, kind: "directory", size: 0 } : undefined;
 }
 
-/** All files below, sorted by path; what cannot be opened, or lies deeper than paths go, is passed over. */
+/**
+ * All files below, sorted by path; what cannot be opened, or lies deeper than paths go, is passed over.
+ * @throws {FilesystemError} for a root that cannot be opened: nothing would look like no match.
+ */
 export async function* filesBelow(
   root: string,
   assertLive: AssertLive,
   names: readonly string[] = [],
 ): AsyncGenerator<readonly string[]> {
   assertLive();
-  const entries = await namesIn(root, names).catch(passedOver);
+  const entries = await namesIn(root, names).catch((error: unknown) => passedOver(error, names));
   for (const entry of entries.toSorted((a, b) => (sortName(a) < sortName(b) ? -1 : 1))) {
     const inner = [...names, entry.name];
     if (inner.length > deepest) continue;
@@ -126,8 +129,8 @@ export async function* filesBelow(
 }
 
 /** A fault that passes would make what is found less than what is there. */
-function passedOver(error: unknown): readonly Dirent[] {
-  if (isPassing(error)) throw error;
+function passedOver(error: unknown, names: readonly string[]): readonly Dirent[] {
+  if (names.length === 0 || isPassing(error)) throw error;
   return [];
 }
 

@@ -6,7 +6,7 @@ import {
   type EvaluationSettings,
 } from "@proviso/core";
 import { checkOptionNames, isRecord, type OptionNames, type ModelCapabilities } from "@proviso/core/provider";
-import { describeValue, isDeadline, textPrompt, plainCopy, whyNoJson } from "@proviso/core/internal";
+import { checkList, describeValue, isDeadline, textPrompt, plainCopy, whyNoJson } from "@proviso/core/internal";
 import { optionFault, failure, type Failure } from "./failures.ts";
 import { openerOf } from "./recording/run-value.ts";
 
@@ -21,7 +21,6 @@ const expected: {
     "{ store, tag }, with a store such as memoryOverrides()",
     (value) => isRecord(value) && isRecord(value["store"]) && typeof value["store"]["resolve"] === "function",
   ],
-  policies: ["a list of what definePolicy makes", Array.isArray],
   continueFrom: [
     "an error that evaluate rejected with, a response, or messages",
     (value) => Array.isArray(value) || (isRecord(value) && Array.isArray(value["messages"])),
@@ -89,7 +88,7 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
     option = "toolChoice";
     checkToolChoice(given.toolChoice);
     option = "policies";
-    checkListOfPolicies(given.policies);
+    checkList("The option policies", "policies", given.policies);
     option = "settings";
     checkSettings(given.settings);
     option = "expect";
@@ -124,16 +123,6 @@ function isFunction(value: unknown): boolean {
 
 function isWhole(value: unknown, least: number): boolean {
   return Number.isInteger(value) && (value as number) >= least;
-}
-
-function checkListOfPolicies(policies: unknown): void {
-  if (policies === undefined) return;
-  (policies as readonly unknown[]).forEach((policy, index) => {
-    if (isRecord(policy) && [policy["check"], policy["approve"]].some((step) => typeof step === "function")) return;
-    throw new DefinitionError(
-      `The option policies must be a list of what definePolicy makes: policies[${index}] has neither check nor approve.`,
-    );
-  });
 }
 
 function checkEstimate(expect: unknown): void {

@@ -1,5 +1,6 @@
-import { fakeClock, fakeEnvironment } from "@proviso/runtime/testing";
-import { expect, test } from "vitest";
+import { modelAdapter } from "@proviso/runtime";
+import { fakeClock, fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { expect, test, vi } from "vitest";
 
 async function turnsOf(clock: ReturnType<typeof fakeClock>): Promise<number> {
   let turns = 0;
@@ -37,4 +38,17 @@ test("THR-2 one turn is enough for a long chain of promises, and those that slee
   await clock.advance(20);
   expect(woken).toEqual(["first at 5", "second at 10", "third at 10", "last at 20"]);
   await Promise.all(all);
+});
+
+test("THR-2 a fake clock moves on where a test runner's fake timers replace the globals", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "setImmediate", "queueMicrotask", "Date"] });
+  try {
+    const environment = fakeEnvironment(1);
+    const busy = { failure: "throttle", kind: "rate_limit", retryAfterMs: 2_000, message: "Busy." } as const;
+    const evaluation = modelAdapter(scriptedModel([busy, { text: "Hello." }]), environment).evaluate("Say hello.");
+    await environment.clock.advance(5_000);
+    expect((await evaluation).output).toBe("Hello.");
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -1,15 +1,26 @@
 import {
+  allow,
+  definePolicy,
   definePrompt,
+  defineSlice,
   DefinitionError,
   defineTool,
   errorReason,
+  Filesystem,
   OptionError,
   provide,
   resourceKey,
   type EvaluateOptions,
 } from "@proviso/core";
 import { describe, expect, test, vi } from "vitest";
-import { createSession, modelAdapter, openResources } from "@proviso/runtime";
+import {
+  createSession,
+  memoryConversations,
+  modelAdapter,
+  openResources,
+  restoreSession,
+  withConversation,
+} from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { z } from "zod";
 
@@ -152,4 +163,44 @@ describe("ERR-1 what is no filter of events is refused", () => {
   test.each([42, null, undefined, {}, { type: 7 }, () => {}])("%j", (filter) => {
     expect(() => createSession().on(filter as unknown as "*", () => {})).toThrow(DefinitionError);
   });
+});
+
+describe("PRM-15 the policies of an evaluation are checked as those of a prompt", () => {
+  test("one that only decides on calls whose effect is not known is a policy", async () => {
+    const policies = [definePolicy({ name: "p", unknown: () => allow() })];
+    expect((await modelAdapter(scriptedModel([{ text: "Hello." }])).evaluate(prompt, { policies })).output).toBe(
+      "Hello.",
+    );
+  });
+
+  test("one that watches tools by their names", async () => {
+    const policies = [{ name: "p", tools: ["pay"], check: () => allow() }] as never;
+    await expect(modelAdapter(scriptedModel([])).evaluate(prompt, { policies })).rejects.toThrow(
+      'The tools of policy "p" must be a list of what defineTool makes: tools[0] has no execute. It is "pay".',
+    );
+  });
+});
+
+describe("PRM-15 the slices of a session are checked", () => {
+  const slice = defineSlice({ name: "s", initial: 0 });
+  test.each<readonly [given: unknown, why: string]>([
+    [slice, "must be a list of what defineSlice makes, not an object."],
+    [{ slice }, "must be a list of what defineSlice makes, not an object."],
+    [[() => slice], "must be a list of what defineSlice makes: slices[0] has no registered. It is a function."],
+  ])("%o", async (given, why) => {
+    const slices = given as never;
+    expect(() => createSession({ slices })).toThrow(new DefinitionError(`The slices of createSession ${why}`));
+    if (Array.isArray(given))
+      expect(() => restoreSession(createSession().toJSON(), { slices })).toThrow(
+        new DefinitionError(`The slices of restoreSession ${why}`),
+      );
+    await expect(withConversation(memoryConversations(), "ada", () => {}, { slices })).rejects.toThrow(why);
+  });
+});
+
+test.each<readonly [given: unknown, why: string]>([
+  [{ db: 1 }, "must be a list of what provide or provideFactory makes, not an object."],
+  [[Filesystem], "must be a list of what provide or provideFactory makes: bindings[0] has no create."],
+])("PRM-15 the bindings of open resources are checked: %o", async (given, why) => {
+  await expect(openResources(given as never)).rejects.toThrow(`The bindings of openResources ${why}`);
 });

@@ -1,10 +1,15 @@
-import { Filesystem, type CompletionChecker } from "@proviso/core";
+import { DefinitionError, Filesystem, type CompletionChecker } from "@proviso/core";
+import { checkCompletion, describeValue } from "@proviso/core/internal";
 
 /**
  * Requires that these files exist. It uses the Filesystem: an evaluation without one fails before its first request. A
  * path that cannot be looked up, because it leads out of the filesystem for example, counts as missing.
+ * @throws {DefinitionError} without a path, and for one that is no text.
  */
 export function requireFiles(...paths: readonly string[]): CompletionChecker<never> {
+  const wrong = paths.find((path: unknown) => typeof path !== "string");
+  if (wrong !== undefined || paths.length === 0)
+    throw new DefinitionError(`requireFiles takes paths, requireFiles("a.md", "b.md"), not ${describeValue(wrong)}.`);
   return {
     name: "require-files",
     uses: [Filesystem],
@@ -22,7 +27,8 @@ export function requireFiles(...paths: readonly string[]): CompletionChecker<nev
   };
 }
 
-function usedBy(checkers: readonly CompletionChecker<never>[]): CompletionChecker["uses"] {
+function usedBy(owner: string, checkers: readonly CompletionChecker<never>[]): CompletionChecker["uses"] {
+  for (const checker of checkers) checkCompletion(owner, checker ?? null);
   return [...new Set(checkers.flatMap(({ uses = [] }) => uses))];
 }
 
@@ -30,7 +36,7 @@ function usedBy(checkers: readonly CompletionChecker<never>[]): CompletionChecke
 export function allOf<Output>(...checkers: readonly CompletionChecker<Output>[]): CompletionChecker<Output> {
   return {
     name: checkers.map(({ name }) => name).join(" and "),
-    uses: usedBy(checkers),
+    uses: usedBy("allOf", checkers),
     async check(context) {
       const missing: string[] = [];
       for (const checker of checkers) {
@@ -46,7 +52,7 @@ export function allOf<Output>(...checkers: readonly CompletionChecker<Output>[])
 export function anyOf<Output>(...checkers: readonly CompletionChecker<Output>[]): CompletionChecker<Output> {
   return {
     name: checkers.map(({ name }) => name).join(" or "),
-    uses: usedBy(checkers),
+    uses: usedBy("anyOf", checkers),
     async check(context) {
       const missing: string[] = [];
       for (const checker of checkers) {

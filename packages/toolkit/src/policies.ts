@@ -1,5 +1,6 @@
 import {
   allow,
+  DefinitionError,
   definePolicy,
   defineSlice,
   deny,
@@ -12,9 +13,14 @@ import {
   type Tool,
   type ToolPolicy,
 } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
+import { checkTools } from "./check-tools.ts";
 
-/** Denies a tool until each of `after` has succeeded in this session; a failed call, or one undone, does not count. */
+/**
+ * Denies a tool until each of `after` has succeeded in this session; a failed call, or one undone, does not count.
+ * @throws {DefinitionError} for what defineTool did not make.
+ */
 export function sequentialDependency(options: {
   readonly tool: Tool;
   readonly after: readonly Tool[];
@@ -25,6 +31,7 @@ export function sequentialDependency(options: {
   readonly name?: string | undefined;
 }): ToolPolicy {
   checkOptionNames("sequentialDependency", options, { tool: true, after: true, name: true });
+  checkTools("sequentialDependency", { tool: [options?.tool], after: options?.after });
   const { tool, after, name = `${tool.name}-after-${after.map((other) => other.name).join("-")}` } = options;
   const succeeded = namesOf(succeededSlices, [name, ...namesIn(after)], () =>
     defineSlice({
@@ -55,6 +62,7 @@ export function sequentialDependency(options: {
 /**
  * Denies to change a file that was not read in this session. Files that do not exist yet are free. Paths are compared
  * as the filesystem sees them: `./a//b` is `a/b`. Tools take their path as `path`, unless `pathOf` says otherwise.
+ * @throws {DefinitionError} for what is no list of tools.
  */
 export function readBeforeWrite(options: {
   readonly read: readonly Tool[];
@@ -63,6 +71,7 @@ export function readBeforeWrite(options: {
   readonly pathOf?: ((input: unknown) => string | undefined) | undefined;
 }): ToolPolicy {
   checkOptionNames("readBeforeWrite", options, { read: true, write: true, pathOf: true });
+  checkTools("readBeforeWrite", { read: options?.read, write: options?.write });
   const { read, write, pathOf = pathProperty } = options;
   const [readers, writers] = [namesIn(read).join("-"), namesIn(write).join("-")];
   const readPaths = namesOf(sliceMapOf(pathOf), [readers, writers], () =>
@@ -201,20 +210,31 @@ export function requireApproval(
   } = {},
 ): ToolPolicy {
   checkOptionNames("requireApproval", options, { tools: true });
+  if (typeof ask !== "function")
+    throw new DefinitionError(`requireApproval needs a function that is asked, not ${describeValue(ask)}.`);
   const { tools } = options;
   return definePolicy({
     name: "require-approval",
     ...(tools === undefined ? {} : { tools }),
     async approve({ tool, input }, { callId, signal }): Promise<PolicyDecision> {
       if (tools === undefined && tool.readOnly === true) return allow();
-      const approval: Approval | undefined = await ask({ tool, input, callId, signal });
-      if (approval !== undefined && "later" in approval) {
+      const approval: Approval = (await ask({ tool, input, callId, signal })) ?? { approved: false };
+      assertApproval(approval);
+      if ("later" in approval) {
         const { later, expiresInMs } = approval;
         return suspend(later, { expiresInMs });
       }
-      if (approval?.approved === true) return allow(approval.input);
-      const why = approval?.reason?.trim().replace(/[.]+$/u, "");
+      if (approval.approved === true) return allow(approval.input);
+      const why = approval.reason?.trim().replace(/[.]+$/u, "");
       return deny(why ? `${tool.name} was not approved: ${why}.` : `${tool.name} was not approved.`);
     },
   });
+}
+
+/** @throws {DefinitionError} for `true`, a text and the like: the call is denied, and the model and the log read why. */
+function assertApproval(answer: unknown): void {
+  if (typeof answer === "object") return;
+  throw new DefinitionError(
+    `requireApproval was answered with ${describeValue(answer)}: it takes { approved: true }, { approved: false, reason } or { later: question }.`,
+  );
 }

@@ -3,9 +3,9 @@ import { createJournal, memoryJournal, type Journal } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
-import { scriptedModel } from "@proviso/runtime/testing";
+import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { journalRuns, openRuns } from "@proviso/viewer";
-import { runRows, stateAt } from "@proviso/viewer/runs";
+import { compareRuns, limitsAt, runRows, stateAt } from "@proviso/viewer/runs";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -57,6 +57,41 @@ it.each(["memory", "folder", "sqlite"])("VIEW-5 runs of a journal in a %s are li
   expect(kinds).toEqual(["prompt.rendered", "provider.requested", "provider.responded", "prompt.executed"]);
   expect(await reader.summary("none")).toBeUndefined();
   expect(await listed(reader.records("none"))).toEqual([]);
+});
+
+it("VIEW-13 what a run spent counts requests without an answer, in the list, the summary, a comparison and the limits", async () => {
+  const journal = memoryJournal();
+  const look = defineTool({
+    name: "look",
+    description: "Looks.",
+    input: z.object({}),
+    execute: async (_, context) => void (await context.evaluate("Look.").catch(() => {})),
+  });
+  const looking = definePrompt({ key: "looking", sections: [{ key: "a", text: "Look.", tools: [look] }] });
+  const usage = (inputTokens: number) => ({ inputTokens, outputTokens: 0 });
+  const cut = { failure: "throttle", kind: "network", message: "Cut off." } as const;
+  const adapter = (steps: readonly ScriptedStep[]) =>
+    modelAdapter(scriptedModel(steps), { throttle: { maxAttempts: 1 } });
+  const run = (id: string, steps: readonly ScriptedStep[]) =>
+    adapter(steps).evaluate(looking.bind(), { run: journal.run(id), budget: { maxTotalTokens: 10_000 } });
+  const call = { toolCalls: [{ name: "look", arguments: {} }], usage: usage(100) };
+  await run("whole", [call, { text: "Inside.", usage: usage(10) }, { text: "Done.", usage: usage(1) }]);
+  const failed: unknown = await run("cut", [call, { ...cut, usage: usage(20) }, { ...cut, usage: usage(2) }]).catch(
+    (error: unknown) => error,
+  );
+  expect(failed).toMatchObject({ code: "throttled", usage: { totalTokens: 102 } });
+
+  const reader = journalRuns(journal);
+  const { runs } = await reader.list({ order: "oldest" });
+  expect(runs.map(({ runId, usage: { totalTokens } }) => [runId, totalTokens])).toEqual([
+    ["whole", 111],
+    ["cut", 122],
+  ]);
+  expect((await reader.summary("cut"))?.usage.totalTokens).toBe(122);
+  const [whole, half] = [await listed(reader.records("whole")), await listed(reader.records("cut"))];
+  const compared = compareRuns(whole, half).usage;
+  expect([compared.a.totalTokens, compared.b.totalTokens]).toEqual([111, 122]);
+  expect(limitsAt(half, Infinity).budget).toEqual([{ name: "maxTotalTokens", limit: 10_000, spent: 122 }]);
 });
 
 it("VIEW-6 a list is searched, sorted and paged", async () => {

@@ -50,7 +50,7 @@ export interface Compiled {
 
 type AnyDefinition = Pick<
   PromptDefinition<Schema, undefined, readonly Section<never>[]>,
-  "params" | "sections" | "policies" | "slices"
+  "ns" | "key" | "params" | "sections" | "policies" | "slices"
 >;
 
 /** The names of tools that the framework itself offers. */
@@ -60,6 +60,7 @@ export const builtInTools = ["open_sections", "read_section", "read_result"] as 
 export function compileSections(definition: AnyDefinition): Compiled {
   const known = paramNames(definition.params);
   const declared = known ?? declaredNames(definition.params);
+  const of = ` of prompt "${definition.ns}/${definition.key}"`;
   const all: CompiledSection[] = [];
   const compile = (
     list: readonly Section<never>[],
@@ -70,9 +71,9 @@ export function compileSections(definition: AnyDefinition): Compiled {
       (key) => `Two sections ${parent ? `in "${parent.path}" ` : ""}have the key "${key}".`,
     );
     return list.map((given, index) => {
+      const path = parent ? `${parent.path}.${given.key}` : given.key;
+      checkSection(given, path, of);
       const section = frozenSection(given);
-      const path = parent ? `${parent.path}.${section.key}` : section.key;
-      checkSection(section, path);
       checkEnabled(section, path, known);
       const number = `${parent?.number ?? ""}${index + 1}.`;
       const depth = (parent?.depth ?? 0) + 1;

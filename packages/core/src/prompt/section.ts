@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { checkLists } from "../lists.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { Binding } from "../resources/binding.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
@@ -130,10 +131,12 @@ const sectionNames = {
   acceptsOverrides: true,
 } as const satisfies OptionNames<Section>;
 
-/** One section by itself; its texts are checked with the prompt, which knows the params. */
-export function checkSection(section: Section<never>, path: string): void {
+/** One section by itself; its texts are checked with the prompt, which knows the params. `of` names the prompt. */
+export function checkSection(section: Section<never>, path: string, of = ""): void {
   checkKey("The section key", section.key, { dots: false });
   checkOptionNames(`The section "${path}"`, section, sectionNames);
+  const lists = ["tools", "providerTools", "policies", "resources", "slices", "children"] as const;
+  checkLists(`section "${path}"${of}`, section, ...lists);
   const { visibility, summary } = section;
   if (visibility === undefined || visibility === "full") return;
   if (visibility !== "summary" && typeof visibility !== "function") {

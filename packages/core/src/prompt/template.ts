@@ -1,11 +1,12 @@
 import { DefinitionError } from "../errors.ts";
+import { checkLists } from "../lists.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { PlacesInTexts } from "./placed-params.ts";
 import type { Binding } from "../resources/binding.ts";
 import { looseJsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
-import type { CompletionChecker } from "../tool/completion.ts";
+import { checkCompletion, type CompletionChecker } from "../tool/completion.ts";
 import { checkedFeedback, type FeedbackProvider } from "../tool/feedback.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
@@ -163,6 +164,8 @@ export function definePrompt<
   checkKey("The prompt's ns", ns, { dots: true });
   checkKey("The prompt key", key, { dots: true });
   checkOptionNames(`The prompt "${ns}/${key}"`, definition, promptNames);
+  checkLists(`prompt "${ns}/${key}"`, definition, ...listNames);
+  checkCompletion(`prompt "${ns}/${key}"`, definition.completion);
   const compiled = compileTemplate({ ...(definition as AnyDefinition), ns });
   const template: PromptTemplate<InputOf<PS>, Output> = Object.freeze({
     ns,
@@ -193,6 +196,8 @@ const promptNames = {
   slices: true,
   examples: true,
 } as const satisfies OptionNames<PromptDefinition<Schema, undefined, []>>;
+
+const listNames = ["sections", "policies", "feedback", "resources", "slices", "examples"] as const;
 
 const templates = new WeakMap<object, CompiledTemplate>();
 

@@ -23,8 +23,3 @@ export interface ResourceKey<out T> {
 export function resourceKey<T>(name: string): ResourceKey<T> {
   return Object.freeze({ name }) as ResourceKey<T>;
 }
-
-/** Whether it has the form of a resource key: an object with a name. */
-export function isResourceKey(value: unknown): value is ResourceKey<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as { name?: unknown }).name === "string";
-}

@@ -1,3 +1,6 @@
+import { DefinitionError } from "../errors.ts";
+import { checkLists } from "../lists.ts";
+import { describeValue, isRecord } from "../values.ts";
 import type { Resources } from "../resources/binding.ts";
 import type { ResourceKey } from "../resources/key.ts";
 import type { SessionState } from "../state/session.ts";
@@ -17,4 +20,19 @@ export interface CompletionChecker<Output = unknown> {
     readonly resources: Resources;
     readonly output: Output;
   }): string | undefined | Promise<string | undefined>;
+}
+
+/**
+ * Refuses what is no completion checker; `owner` is whose it is: `prompt "app/x"`. What is undefined counts as left out.
+ * @throws {DefinitionError} for what has no `check`: it would let every answer pass.
+ */
+export function checkCompletion(owner: string, completion: unknown): void {
+  if (completion === undefined) return;
+  if (!isRecord(completion) || typeof completion["check"] !== "function") {
+    const given = isRecord(completion) ? "an object without check" : describeValue(completion);
+    throw new DefinitionError(
+      `The completion of ${owner} must be one checker such as { name, check } or requireFiles("a.md"), not ${given}.`,
+    );
+  }
+  checkLists(`completion checker "${String(completion["name"])}"`, completion, "uses");
 }

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
-import { isResourceKey, type ResourceKey } from "../resources/key.ts";
+import { checkLists } from "../lists.ts";
+import type { ResourceKey } from "../resources/key.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import type { Tool, ToolContext } from "./tool.ts";
@@ -9,11 +10,8 @@ import type { Tool, ToolContext } from "./tool.ts";
 export type PolicyCall<T extends Tool = Tool> =
   T extends Tool<infer Input, infer Value> ? { readonly tool: Tool<Input, Value>; readonly input: Input } : never;
 
-/**
- * Decides whether a call may run; made by `definePolicy`. Only `{ allowed: true }`, as `allow` makes it, lets the call go
- * on: every other answer denies it, and so does a policy that throws.
- */
-export interface ToolPolicy {
+/** What a policy may have; a ToolPolicy has at least one of the three functions. */
+export interface PolicyParts {
   /** Names the policy in errors and logs. */
   readonly name: string;
   /**
@@ -46,6 +44,15 @@ export interface ToolPolicy {
   unknown?(call: PolicyCall, context: ToolContext): PolicyDecision | undefined | Promise<PolicyDecision | undefined>;
 }
 
+/**
+ * Decides whether a call may run; made by `definePolicy`. Only `{ allowed: true }`, as `allow` makes it, lets the call go
+ * on: every other answer denies it, and so does a policy that throws. It has `check`, `approve` or `unknown`, so that a
+ * function, or a factory that was not called, is no policy to the compiler.
+ */
+export type ToolPolicy = PolicyParts & OneOf<Pick<PolicyParts, "check" | "approve" | "unknown">>;
+
+type OneOf<T> = { [K in keyof T]-?: Required<Pick<T, K>> }[keyof T];
+
 /** What `approve` may use: it runs outside the call's transaction, so it changes nothing. */
 export interface ApprovalContext extends Pick<
   ToolContext,
@@ -59,10 +66,10 @@ export interface ApprovalContext extends Pick<
 
 /**
  * Infers the input's type from the tools it watches.
- * @throws {DefinitionError} without a name, without `check`, `approve` and `unknown`, or for `uses` that holds no resource keys.
+ * @throws {DefinitionError} without a name, without `check`, `approve` and `unknown`, or for tools, slices or uses that are no list of such.
  */
 export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
-  policy: Omit<ToolPolicy, "tools" | "check" | "approve" | "unknown"> & {
+  policy: Omit<PolicyParts, "tools" | "check" | "approve" | "unknown"> & {
     readonly tools?: T | undefined;
     check?(call: PolicyCall<T[number]>, context: ToolContext): PolicyDecision | Promise<PolicyDecision>;
     approve?(call: PolicyCall<T[number]>, context: ApprovalContext): PolicyDecision | Promise<PolicyDecision>;
@@ -72,16 +79,14 @@ export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
     ): PolicyDecision | undefined | Promise<PolicyDecision | undefined>;
   },
 ): ToolPolicy {
-  const { name, check, approve, unknown, uses } = policy as { readonly [K in keyof typeof policy]: unknown };
+  const { name, check, approve, unknown } = policy as { readonly [K in keyof typeof policy]: unknown };
   if (typeof name !== "string" || name === "") throw new DefinitionError("A policy needs a name.");
   checkOptionNames(`The policy "${name}"`, policy, policyNames);
   const steps = [check, approve, unknown].filter((step) => step !== undefined);
   if (steps.length === 0 || steps.some((step) => typeof step !== "function")) {
     throw new DefinitionError(`The policy "${name}" needs check, approve or unknown: a function.`);
   }
-  if (uses !== undefined && !(Array.isArray(uses) && uses.every(isResourceKey))) {
-    throw new DefinitionError(`The uses of policy "${name}" must be a list of resource keys.`);
-  }
+  checkLists(`policy "${name}"`, policy, "tools", "slices", "uses");
   return Object.freeze({ ...policy }) as unknown as ToolPolicy;
 }
 
@@ -93,7 +98,7 @@ const policyNames = {
   check: true,
   approve: true,
   unknown: true,
-} as const satisfies OptionNames<ToolPolicy>;
+} as const satisfies OptionNames<PolicyParts>;
 
 /** A decision that comes later. */
 export interface Suspension {

@@ -6,8 +6,9 @@ import type { Prompt, RenderedPrompt } from "../prompt/template.ts";
 import type { EvaluateOptions, PromptResponse, ProviderAdapter } from "../provider/adapter.ts";
 import type { Resources, UsedResources } from "../resources/binding.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
-import { isResourceKey, type ResourceKey } from "../resources/key.ts";
 import { withPossibleKeys } from "../keys-in-schema.ts";
+import { checkLists } from "../lists.ts";
+import type { ResourceKey } from "../resources/key.ts";
 import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
 import { standardSchemaOf, type PlainJsonSchema } from "../validation/from-json-schema.ts";
@@ -179,7 +180,7 @@ export function defineTool<
   Value,
   const Uses extends readonly ResourceKey<unknown>[] | undefined = undefined,
 >(tool: ToolDefinition<IS, Value, Uses>): Tool<ToolInput<IS>, Value> {
-  const { name, description, execute, uses } = tool as { readonly [K in keyof typeof tool]: unknown };
+  const { name, description, execute } = tool as { readonly [K in keyof typeof tool]: unknown };
   if (typeof name !== "string" || !namePattern.test(name)) {
     throw new DefinitionError(
       `The tool name ${typeof name === "string" ? JSON.stringify(name) : describeValue(name)} must match ${namePattern.source}.`,
@@ -194,11 +195,7 @@ export function defineTool<
   if (containerOf(withPossibleKeys(printed, `The input of tool "${name}"`)) !== "object") {
     throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
   }
-  if (uses !== undefined && !(Array.isArray(uses) && uses.every(isResourceKey))) {
-    throw new DefinitionError(
-      `The uses of tool "${name}" must be a list of resource keys, [Filesystem] for example, not ${describeValue(uses)}.`,
-    );
-  }
+  checkLists(`tool "${name}"`, tool, "uses", "examples");
   if (tool.timeoutMs !== undefined && !(Number.isFinite(tool.timeoutMs) && tool.timeoutMs > 0)) {
     throw new DefinitionError(`The timeoutMs of tool "${tool.name}" must be a positive number, not ${tool.timeoutMs}.`);
   }

@@ -30,6 +30,11 @@ export function openObservers(given: readonly Observer[] | undefined): Observers
       const member = (one as Observer)[name] as unknown;
       if (member !== undefined && typeof member !== "function") refuse(`${name} must be a function`, member);
     }
+    const [given] = Object.keys(one);
+    if (given !== undefined && !members.some((name) => (one as Observer)[name] !== undefined))
+      throw new DefinitionError(
+        `observers[${index}] is no observer: it has ${given}, and none of ${members.join(", ")}.`,
+      );
   }
   return given.length === 0 ? undefined : observersOf([...given]);
 }

@@ -30,13 +30,18 @@ export class TapeFault extends Error {
   }
 }
 
-/** The fault of a run in which something else happens than what was recorded. */
-export function divergedFault(runId: string, divergence: Divergence): TapeFault {
+/** The fault of a run in which something else happens than what was recorded. `goesOn`: it is no replay. */
+export function divergedFault(runId: string, divergence: Divergence, goesOn: boolean): TapeFault {
   const { step, path, recorded, now, what } = divergence;
   const where = path === "" ? `the ${what}` : path;
   const message = `The run "${runId}" diverges at step ${step}: ${where} was ${shownValue(recorded)} and is ${shownValue(now)}.`;
-  return new TapeFault("diverged", message, { divergence });
+  const hint = goesOn && path.endsWith(": earlierMessages") ? ` ${otherHistory}` : "";
+  return new TapeFault("diverged", message + hint, { divergence });
 }
+
+/** A conversation may have gone on while its run waited. */
+const otherHistory =
+  'Other messages stand before its question: give those of then; or go on with these, by journal.run(id, { onChange: "adopt" }).';
 
 /** Makes the error of a fault, with what the evaluation came to so far. */
 export function runError(run: Run, runId: string, fault: TapeFault): RunError {

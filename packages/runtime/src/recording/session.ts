@@ -1,7 +1,8 @@
 // The session of a run: the one that it began with, whichever process goes on.
-import { DefinitionError, type EvaluateOptions, type Prompt, type Slice } from "@proviso/core";
+import { DefinitionError, type EvaluateOptions, type Prompt, type Session, type Slice } from "@proviso/core";
 import { canonicalJson, openedSections } from "@proviso/core/internal";
 import { readOption } from "../failures.ts";
+import { isSaved } from "../content/saved-sessions.ts";
 import { coreOf, type SessionCore } from "../session/session-core.ts";
 import { sessionFormat } from "../session/session-json.ts";
 import { createSession, restoreSession } from "../session/session.ts";
@@ -48,15 +49,15 @@ export function recordedSession(
     const core = coreOf(given);
     if (of.mode !== "fork" && given.id !== id) {
       throw new DefinitionError(
-        `The session of the run "${of.runId}" is "${id}", not "${given.id}": leave it out, and the run brings its own.`,
+        `The session of the run "${of.runId}" is "${id}", not "${given.id}". ${remedy(given, id, of.runId)}`,
       );
     }
     const now = given.toJSON() as unknown as { readonly slices: SavedSlices; readonly seq: number };
     const present = now.slices.filter(({ name }) => known.has(name));
     if (canonicalJson(present) !== canonicalJson(state)) {
-      if (now.slices.length > 0 || now.seq > 0) {
+      if (!isNew(given, now)) {
         throw new DefinitionError(
-          `The session "${given.id}" is not as it was when the run "${of.runId}" began: leave it out, and the run brings its own.`,
+          `The session "${given.id}" is not as it was when the run "${of.runId}" began. ${remedy(given, id, of.runId)}`,
         );
       }
       const restored = restoreSession(json, { slices: [...new Set(slices)] });
@@ -69,4 +70,25 @@ export function recordedSession(
     core.renumber(seq);
     return { core, state, seq };
   });
+}
+
+/** What to do about a session that is not the recorded one. */
+function remedy(given: Session, id: string, runId: string): string {
+  if (isSaved(given)) {
+    return (
+      "A run of a conversation has to end before the conversation goes on: end it outside, by adapter.evaluate with its " +
+      `messages and without a session, or give it up with journal.cancel(${JSON.stringify(runId)}).`
+    );
+  }
+  return (
+    "Leave it out, and the run brings its own; or, to listen to it, give a new one with that id: " +
+    `createSession({ id: ${JSON.stringify(id)}, slices: prompt.slices }). An id that is made of the run's is known before.`
+  );
+}
+
+/** Whether nothing has happened in a session: its slices hold what they begin with. */
+function isNew(given: Session, { slices, seq }: { readonly slices: SavedSlices; readonly seq: number }): boolean {
+  if (seq > 0) return false;
+  const fresh = createSession({ slices: given.slices() }).toJSON() as unknown as { readonly slices: SavedSlices };
+  return canonicalJson(slices) === canonicalJson(fresh.slices);
 }

@@ -187,7 +187,9 @@ export class TapeEntries {
   /** `ahead`: how many steps after those that were taken it is. */
   diverge(difference: Difference, ahead = 0): never {
     const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
-    return this.fail(divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }));
+    return this.fail(
+      divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }, !this.isReplay),
+    );
   }
 
   /** Begins to append: what is not in the record happens now. */

@@ -4,6 +4,7 @@
 //    is locked and snapshotted before it is handed out.
 // 4. What a factory is given is guarded like what a handler is given.
 import { DefinitionError, isSnapshotable, systemClock, type Binding, type Clock, type Resources } from "@proviso/core";
+import { checkList } from "@proviso/core/internal";
 import type { Participant } from "../transactions/snapshots.ts";
 import type { Removed } from "../transactions/transaction.ts";
 import { hiddenField } from "../hidden-field.ts";
@@ -251,6 +252,7 @@ function participantsOf(
  * ```
  */
 export async function openResources(bindings: readonly Binding[]): Promise<Resources & AsyncDisposable> {
+  checkList("The bindings of openResources", "resources", bindings, "bindings");
   const context = await openContext({ own: bindings });
   const opened: Resources & AsyncDisposable = {
     ...context.resources,

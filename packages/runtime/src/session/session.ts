@@ -12,7 +12,7 @@ import {
   type Slice,
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
-import { describeValue, frozenJson, openedSections } from "@proviso/core/internal";
+import { checkList, describeValue, frozenJson, openedSections } from "@proviso/core/internal";
 import { systemId } from "../environment.ts";
 import { createLock } from "../transactions/lock.ts";
 import { originIn } from "../transactions/session-view.ts";
@@ -27,12 +27,13 @@ const marks = new WeakMap<SessionSnapshot, SessionMark>();
 
 /**
  * A session: typed state that only events change. `slices` join at once; a prompt's join when its evaluation begins.
- * @throws {DefinitionError} for an id that is no text or empty, and for two slices of one name.
+ * @throws {DefinitionError} for an id that is no text or empty, slices that are no list of such, and two of one name.
  */
 export function createSession(
   options: { readonly slices?: readonly Slice[] | undefined; readonly id?: string | undefined } = {},
 ): Session {
   checkOptionNames("createSession", options, { slices: true, id: true });
+  checkList("The slices of createSession", "slices", options.slices);
   const core = createCore(options.id ?? systemId());
   core.join(options.slices ?? []);
   return core.session;
@@ -47,6 +48,7 @@ export function restoreSession(json: unknown, options: { readonly slices: readon
   const slices: unknown = options?.slices;
   if (!Array.isArray(slices)) throw new DefinitionError("restoreSession needs the slices: { slices: prompt.slices }.");
   checkOptionNames("restoreSession", options, { slices: true });
+  checkList("The slices of restoreSession", "slices", slices);
   // An override opens and closes sections of prompts that have no such slice of their own.
   const all = [...new Set([...options.slices, openedSections])];
   const saved = parseSession(json, all);

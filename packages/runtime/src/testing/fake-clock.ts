@@ -84,9 +84,12 @@ function firstDue(sleepers: ReadonlySet<Sleeper>, until: number): Sleeper | unde
   return first;
 }
 
+/** The one of the system: fake timers of a test runner replace the global, and theirs never fires by itself. */
+const { setImmediate: nextTurn } = globalThis;
+
 /** Lets everything run that waits for no time: promises, and what they began. */
 async function settle(turns: number): Promise<void> {
-  for (let i = 0; i < turns; i++) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let i = 0; i < turns; i++) await new Promise<void>((resolve) => nextTurn(resolve));
 }
 
 /** Clock, randomness and ids from one seed, for modelAdapter and every adapter's options. */

@@ -646,6 +646,7 @@ describe("OBS-10", () => {
     [[{}, { event: "x" }], "observers[1] is no observer: event must be a function, not a text."],
     [[undefined], "observers[0] is no observer: it must be an object, not undefined."],
     [["x"], "observers[0] is no observer: it must be an object, not a text."],
+    [[{ evnt() {} }], "observers[0] is no observer: it has evnt, and none of event, app, changed, around."],
     [[{ around: 3 }], "observers[0] is no observer: around must be a function, not a number."],
     [{ event() {} }, "The option observers must be a list, not an object."],
   ])("OBS-10 %j is refused when the adapter is made", (observers, message) => {

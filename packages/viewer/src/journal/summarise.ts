@@ -1,5 +1,5 @@
 import type { RunRecord, RunSummary } from "@proviso/core";
-import { addUsage, noUsage } from "@proviso/core/internal";
+import { SpentByRun } from "@proviso/core/internal";
 import { runRows } from "../runs/rows.ts";
 import type { ListedRun } from "./entry-source.ts";
 
@@ -16,7 +16,7 @@ export interface Summarised {
 export function summarise(listed: ListedRun, records: readonly RunRecord[], isGone: boolean): Summarised {
   const rows = runRows();
   const tools = new Set<string>();
-  let usage = noUsage;
+  const spent = new SpentByRun();
   let [turns, toolCalls, waits] = [0, 0, 0];
   let [sessionId, provider, model, own, answer] = ["", "", listed.model, "", ""];
   let error: RunSummary["error"];
@@ -33,7 +33,7 @@ export function summarise(listed: ListedRun, records: readonly RunRecord[], isGo
     const isOwn = event.evaluationId === own;
     if (event.type === "provider.requested" && isOwn) turns = Math.max(turns, event.turn);
     if (event.type === "provider.throttled" && event.delayMs !== undefined) waits += 1;
-    if (event.type === "provider.responded") usage = addUsage(usage, event.usage);
+    spent.add(event);
     if (event.type === "tool.invoked") {
       toolCalls += 1;
       tools.add(event.name);
@@ -61,7 +61,7 @@ export function summarise(listed: ListedRun, records: readonly RunRecord[], isGo
     toolCalls,
     undone,
     waits,
-    usage,
+    usage: spent.total(),
     ...(forkOf === undefined ? {} : { origin: { runId: forkOf.id, at: forkOf.at, kind: "fork" as const } }),
   };
   const text = [prompt, id, sessionId, own, error?.code, error?.message, answer, ...tools].join("\n").toLowerCase();

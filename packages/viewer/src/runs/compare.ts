@@ -1,5 +1,5 @@
 import type { FrameworkEvent, RunRecord, Usage } from "@proviso/core";
-import { addUsage, canonicalJson, noUsage } from "@proviso/core/internal";
+import { canonicalJson, SpentByRun } from "@proviso/core/internal";
 import { parseJson } from "@proviso/core/provider";
 import { runRows, type RunRow } from "./rows.ts";
 
@@ -70,7 +70,7 @@ function stepsOf(records: Iterable<RunRecord>): { readonly steps: readonly Step[
   /** Where the run was interrupted and went on: that is no step of it. */
   const interruptions = new Set<RunRow>();
   let ended: RunRow | undefined;
-  let usage = noUsage;
+  const spent = new SpentByRun();
   for (const record of records) {
     const before = rows.rows.length;
     rows.add(record);
@@ -80,7 +80,7 @@ function stepsOf(records: Iterable<RunRecord>): { readonly steps: readonly Step[
     const { event } = record;
     if (event.type === "run.suspended" || event.type === "prompt.failed") ended = added;
     if (event.type === "run.resumed") for (const row of [ended, added]) if (row !== undefined) interruptions.add(row);
-    if (event.type === "provider.responded") usage = addUsage(usage, event.usage);
+    spent.add(event);
     const row =
       "callId" in event && event.type !== "feedback.given"
         ? callRow(event, added, calls)
@@ -96,7 +96,7 @@ function stepsOf(records: Iterable<RunRecord>): { readonly steps: readonly Step[
     const own = parts.get(row) ?? new Map<What, string>([[row.kind === "app" ? "result" : "prompt", row.title]]);
     steps.set(row, { row, key: `${row.kind} ${row.depth} ${name}`, parts: [...own] });
   }
-  return { steps: [...steps.values()], usage };
+  return { steps: [...steps.values()], usage: spent.total() };
 }
 
 function callRow(

@@ -1,5 +1,5 @@
 import type { Budget, RunRecord, ToldLimits } from "@proviso/core"; // oxlint-disable-line proviso/plain-words -- a public name
-import { addUsage, noUsage } from "@proviso/core/internal";
+import { addUsage, noUsage, SpentByRun } from "@proviso/core/internal";
 
 /** The limits of a run, when a record of it was written. */
 export interface RunLimits {
@@ -22,13 +22,15 @@ const spentBy = {
 
 /**
  * Returns what was spent and what is left of the limits when record `n` was written. Requests that were refused and other
- * evaluations on the same budget are not in the records, so neither are their tokens.
+ * evaluations on the same budget are not in the records, so neither are their tokens; what an evaluation's own refused
+ * requests spent is known from its end on.
  */
 export function limitsAt(records: Iterable<RunRecord>, n: number): RunLimits {
   let limits: ToldLimits | undefined; // oxlint-disable-line proviso/plain-words -- a public name
   let startedAt = 0;
   let now = 0;
-  let usage = noUsage;
+  const spent = new SpentByRun();
+  let before = noUsage;
   for (const record of records) {
     if (record.n > n) break;
     now = record.at;
@@ -37,10 +39,11 @@ export function limitsAt(records: Iterable<RunRecord>, n: number): RunLimits {
     if (event.type === "prompt.rendered" && limits === undefined) {
       limits = event.limits;
       startedAt = event.at;
-      usage = limits.budget?.consumed ?? noUsage;
+      before = limits.budget?.consumed ?? noUsage;
     }
-    if (event.type === "provider.responded") usage = addUsage(usage, event.usage);
+    spent.add(event);
   }
+  const usage = addUsage(before, spent.total());
   const { deadline, budget = {} } = limits ?? {};
   return {
     ...(deadline === undefined
