@@ -1,7 +1,8 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { LongestFirst } from "./scripts/test-sequencer.ts";
-import { projectsWith, sourceConditions } from "./vitest.workspace.ts";
+import { sourceConditions, testFiles } from "./vitest.workspace.ts";
 
 // .ci/run counts the tests from this file.
 const jsonReport = process.env["VITEST_JSON_REPORT"];
@@ -11,7 +12,9 @@ export function configOf({ exhaustive }: { readonly exhaustive: boolean }): Vite
   return defineConfig({
     ssr: { resolve: { conditions: sourceConditions } },
     test: {
-      projects: projectsWith({ exhaustive }),
+      include: testFiles({ exhaustive }),
+      // Tests that start processes run two at a time: there are tests about real time beside them.
+      maxConcurrency: 2,
       provide: { exhaustive },
       globalSetup: join(import.meta.dirname, "scripts/test-setup.ts"),
       // Nothing waits for real time but the few tests that are about it: only a busy machine takes this long.
@@ -28,8 +31,10 @@ export function configOf({ exhaustive }: { readonly exhaustive: boolean }): Vite
       restoreMocks: true,
       // Programs that tests start load the sources too: what one has compiled is there for the next.
       env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node-compile") },
-      // vitest's own default leaves one core of two idle.
-      maxWorkers: "100%",
+      // Workers wait for programs that their tests start: one more than cores leaves none idle meanwhile.
+      maxWorkers: availableParallelism() + 1,
+      // Tests leave much behind at once: young objects are collected less often where there is room for them.
+      execArgv: ["--min-semi-space-size=32", "--max-semi-space-size=64"],
       sequence: { sequencer: LongestFirst },
       reporters: jsonReport ? ["default", ["json", { outputFile: jsonReport }]] : ["default"],
     },

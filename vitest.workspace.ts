@@ -1,9 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultServerConditions } from "vite";
-import type { TestProjectInlineConfiguration } from "vitest/config";
-
-// vitest 5 no longer reads this file by itself: vitest.config.ts passes the list on.
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -17,27 +14,18 @@ declare module "vitest" {
 /** Resolves `@proviso/*` to the packages' TypeScript sources, so that tests need no build. */
 export const sourceConditions = ["@proviso/source", ...defaultServerConditions];
 
-/** What each project's files share is loaded once in each worker; a project for each package loaded it fifteen times. */
-const projects = [
-  { root: "packages", tests: "*/test/**/*.test.ts" },
-  { root: "examples", tests: "*/test/**/*.test.ts" },
-  { root: "scripts", tests: "test/**/*.test.ts" },
-  { root: "simulation", tests: "test/**/*.test.ts" },
-] as const;
+/** One project: what its files share is loaded once in each worker, and no worker waits while another project ends. */
+const tests = [
+  "packages/*/test/**/*.test.ts",
+  "examples/*/test/**/*.test.ts",
+  "scripts/test/**/*.test.ts",
+  "simulation/test/**/*.test.ts",
+];
 
-/** All projects; `exhaustive`: those with files that ask `inject("exhaustive")`, and of them these files. */
-export function projectsWith({ exhaustive }: { readonly exhaustive: boolean }): TestProjectInlineConfiguration[] {
-  return projects.flatMap(({ root, tests }) => {
-    const include = exhaustive ? filesThatAsk(root, tests) : [tests];
-    // Tests that start processes run two at a time: there are tests about real time beside them.
-    const test = { name: root, include, maxConcurrency: 2 };
-    return include.length === 0 ? [] : [{ extends: true as const, root, test }];
-  });
-}
-
-function filesThatAsk(root: string, tests: string): string[] {
-  const cwd = join(import.meta.dirname, root);
-  return globSync(tests, { cwd }).filter((file) =>
-    readFileSync(join(cwd, file), "utf8").includes('inject("exhaustive")'),
+/** The files of tests; `exhaustive`: those that ask `inject("exhaustive")`. */
+export function testFiles({ exhaustive }: { readonly exhaustive: boolean }): string[] {
+  if (!exhaustive) return tests;
+  return globSync(tests, { cwd: import.meta.dirname }).filter((file) =>
+    readFileSync(join(import.meta.dirname, file), "utf8").includes('inject("exhaustive")'),
   );
 }

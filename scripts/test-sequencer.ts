@@ -1,7 +1,9 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { relative } from "node:path";
+import { root } from "./packages.ts";
 
-/** The project with very many small files comes last: then no worker is still busy while the other one has nothing to do. */
-const projects = ["simulation", "examples", "scripts", "packages"];
+/** The folder with very many small files comes last: then no worker is still busy while the others have nothing to do. */
+const folders = ["simulation", "examples", "scripts", "packages"];
 /** Small files, of which each runs an adapter through very many cases. */
 const long = /\/conformance\/|\/long-chat\./;
 
@@ -13,6 +15,7 @@ export class LongestFirst extends BaseSequencer {
   }
 }
 
-function rankOf({ project, moduleId }: TestSpecification): number {
-  return projects.indexOf(project.name) * 2 + (long.test(moduleId) ? 0 : 1);
+function rankOf({ moduleId }: TestSpecification): number {
+  const [folder = ""] = relative(root, moduleId).split("/");
+  return folders.indexOf(folder) * 2 + (long.test(moduleId) ? 0 : 1);
 }

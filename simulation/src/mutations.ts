@@ -175,8 +175,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "the history is not only added to",
     file: runtime("conversation.ts"),
-    find: "    messages.push(freeze(message));",
-    replace: "    messages.unshift(freeze(message));",
+    find: "messages.push(message);",
+    replace: "messages.unshift(message);",
   },
   {
     name: "a failed read takes its neighbours with it",

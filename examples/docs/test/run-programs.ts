@@ -8,7 +8,7 @@ import { here } from "./temporary-folder.ts";
 const run = promisify(execFile);
 
 /** Programs in one process: a start costs more than most programs, and what went wrong is run again alone. */
-const together = 12;
+const together = 24;
 
 interface Shown {
   readonly text: string;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
+import { inProcess } from "./support.ts";
 
 const cli = new URL("../src/cli.ts", import.meta.url).pathname;
 const module = new URL("processes/prompts.ts", import.meta.url).pathname;
@@ -15,11 +16,11 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** The command line in a process of its own, in a folder of its own. */
+/** The command line, in a folder of its own: in this process, or where `tone` says what has changed since in one of its own. */
 async function commandLine() {
   const folder = await mkdtemp(join(tmpdir(), "overrides-cli-"));
   onTestFinished(() => rm(folder, { recursive: true }));
-  const run = (args: readonly string[], tone?: string): Promise<Ended> => {
+  const runAlone = (args: readonly string[], tone?: string): Promise<Ended> => {
     const env = {
       PATH: process.env["PATH"],
       NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
@@ -31,12 +32,14 @@ async function commandLine() {
       );
     });
   };
+  const run = (args: readonly string[], tone?: string): Promise<Ended> =>
+    tone === undefined ? inProcess(folder, args) : runAlone(args, tone);
   const file = join(folder, ".proviso", "overrides", "cli", "greeting", "latest.json");
-  return { folder, file, run };
+  return { folder, file, run, runAlone };
 }
 
 test("OVR-6 check fails until seed has written every prompt's texts, and seed is idempotent", async () => {
-  const { file, run } = await commandLine();
+  const { file, runAlone: run } = await commandLine();
   const missing = await run(["overrides", "check", module]);
   expect(missing).toMatchObject({ code: 1, stderr: "" });
   expect(missing.stdout).toContain("cli/greeting: missing .proviso/overrides/cli/greeting/latest.json");
@@ -155,7 +158,7 @@ test("OVR-6 the folder and the tag are chosen by flags", async () => {
 });
 
 test("OVR-6 it ends though the module left something open, and says all of it", async () => {
-  const { run } = await commandLine();
+  const { runAlone: run } = await commandLine();
   const leftOpen = new URL("processes/left-open.ts", import.meta.url).pathname;
   expect(await run(["overrides", "list", leftOpen])).toMatchObject({
     code: 0,
@@ -164,7 +167,7 @@ test("OVR-6 it ends though the module left something open, and says all of it", 
 });
 
 test("OVR-6 a folder that cannot be written is one line and exit 1", async () => {
-  const { run } = await commandLine();
+  const { runAlone: run } = await commandLine();
   const { code, stdout, stderr } = await run(["overrides", "seed", module, "--folder", "/dev/null/x"]);
   expect(code).toBe(1);
   expect(`${stdout}${stderr}`).toContain("/dev/null/x");
@@ -172,7 +175,7 @@ test("OVR-6 a folder that cannot be written is one line and exit 1", async () =>
 });
 
 test("OVR-7 wrong usage is one line and exit 2", async () => {
-  const { run } = await commandLine();
+  const { run, runAlone } = await commandLine();
   const wrong: readonly (readonly [readonly string[], string])[] = [
     [[], "proviso --help"],
     [["nope"], "there is no nope"],
@@ -185,7 +188,9 @@ test("OVR-7 wrong usage is one line and exit 2", async () => {
     [["overrides", "check", module, "--prompt", "a/b"], "exports no prompt a/b"],
     [["overrides", "seed", module, "--tag", "../up"], "must match"],
   ];
-  const ended = await Promise.all(wrong.map(async ([args, says]) => ({ ...(await run(args)), says })));
+  const ended = await Promise.all(
+    wrong.map(async ([args, says], at) => ({ ...(await (at === 0 ? runAlone : run)(args)), says })),
+  );
   for (const { code, stderr, says } of ended) {
     expect({ says, code }).toEqual({ says, code: 2 });
     expect(stderr).toMatch(/^proviso: [^\n]+\n$/);
@@ -196,7 +201,7 @@ test("OVR-7 wrong usage is one line and exit 2", async () => {
 });
 
 test("OVR-7 a module that ends the process, or never ends loading, is not fine", async () => {
-  const { folder, run } = await commandLine();
+  const { folder, runAlone: run } = await commandLine();
   for (const [name, source] of [
     ["ends.mjs", "process.exit(0);"],
     ["waits.mjs", "await new Promise(() => {});"],
@@ -211,7 +216,7 @@ test("OVR-7 a module that ends the process, or never ends loading, is not fine",
 });
 
 test("OVR-7 a module in a language that this Node does not run is reported, with what to give instead", async () => {
-  const { folder, run } = await commandLine();
+  const { folder, runAlone: run } = await commandLine();
   await writeFile(join(folder, "prompts.tsx"), "export {};");
   const { code, stderr } = await run(["overrides", "check", "prompts.tsx"]);
   expect(code).toBe(2);

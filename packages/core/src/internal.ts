@@ -34,7 +34,7 @@ export type { OpenedSections } from "./prompt/disclosure/visibility.ts";
 export { checkCompletion } from "./tool/completion.ts";
 export type { ReturnedResult } from "./tool/result.ts";
 export { restoredResult, returnedResult } from "./tool/result.ts";
-export { eventKeys, filterKey } from "./state/event.ts";
+export { eventKeys, typeOfKey, filterKey } from "./state/event.ts";
 export { isFrameworkEventType } from "./state/events.ts";
 export { isIdle } from "./state/idle-observer.ts";
 export type { IdleObserver } from "./state/idle-observer.ts";

@@ -183,7 +183,8 @@ function copyOfPlain(value: unknown, depth: number, room: Room): unknown {
   // The spread keeps the shape of the original; an empty object that grows reserves room, which adds up over many
   // copies.
   const copy: Record<string, unknown> = { ...value };
-  for (const key of Object.keys(copy)) {
+  // A list of the keys would be made for each of them.
+  for (const key in copy) {
     const given = copy[key];
     // No JSON has undefined.
     if (given === undefined) return copyByKey(value, depth, room);
@@ -208,7 +209,8 @@ function copyByKey(value: object, depth: number, room: Room): unknown {
 function copyOfItems(items: readonly unknown[], depth: number, room: Room): unknown {
   // A list that grows by its items has room for sixteen more, which counts where many are kept.
   const copy = [...items];
-  for (const [at, given] of items.entries()) {
+  for (let at = 0; at < copy.length; at++) {
+    const given = copy[at];
     const item = copyOfPlain(given, depth + 1, room);
     if (item === notPlain || (room.left -= costOfItem) < 0) return notPlain;
     if (!Object.is(item, given)) copy[at] = item;

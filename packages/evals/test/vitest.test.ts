@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { defineEval, formatJUnit, runEval } from "@proviso/evals";
 import { describeEval } from "@proviso/evals/vitest";
+import { fromSources } from "../../../scripts/from-sources.ts";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
 
 const base = {
@@ -41,7 +42,12 @@ async function reportOfSuites(file: string): Promise<Suite> {
   const { VITEST: _one, VITEST_JSON_REPORT: _two, ...env } = process.env;
   // It exits with 1, for tests of it fail.
   await new Promise<void>((resolve) => {
-    execFile(process.execPath, args, { env, timeout: 60_000 }, () => resolve());
+    execFile(
+      process.execPath,
+      args,
+      { env: { ...env, FROM_SOURCES: JSON.stringify(fromSources) }, timeout: 60_000 },
+      () => resolve(),
+    );
   });
   const { testResults } = JSON.parse(await readFile(report, "utf8")) as { readonly testResults: readonly Suite[] };
   await rm(dirname(report), { recursive: true });

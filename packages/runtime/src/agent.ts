@@ -23,6 +23,7 @@ import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";
 import { textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
+import { frozenMessage } from "./conversation.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
@@ -136,7 +137,7 @@ function unsupportedChoice({ name }: AgentDriver, { toolChoice = "auto", tools }
 
 /** Records the turn; returns why its answer cannot be used, or the limit that it passed. */
 function acceptAnswer(run: Run, { response, usage, stop }: Answered, durationMs: number): Failure | undefined {
-  const message = wellFormedMessage({ ...response.message, toolCalls: [] });
+  const message = frozenMessage({ ...response.message, toolCalls: [] });
   announceAnswer(run, response, message, { usage, durationMs });
   const unusable = answerFault(response);
   if (unusable !== undefined) return unusable;

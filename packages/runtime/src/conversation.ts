@@ -19,7 +19,7 @@ import {
   type EvaluationSettings,
 } from "@proviso/core";
 import { frozenInDepth, completedMessages, describeIssues } from "@proviso/core/internal";
-import { type FileBound, tokensOf } from "./tokens.ts";
+import { type FileBound, type SentBeside, tokensBeside, tokensOf } from "./tokens.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 import { readOption } from "./failures.ts";
 
@@ -57,7 +57,9 @@ export interface Conversation {
   bound: FileBound | undefined;
   /** Tokens of what is sent, from that message on; an estimate. */
   tokensFrom(index: number): number;
-  /** A turn that is over. */
+  /** Tokens of what is sent beside the messages; an estimate, made again when the tools or the output are others. */
+  tokensBeside(request: SentBeside): number;
+  /** A turn that is over; the message is one that `frozenMessage` made. */
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
   /** The prompt's own texts as they are now, in place of what they were. */
   rerender(rendered: RenderedPrompt): void;
@@ -76,13 +78,11 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
   const before = messages.length;
   // What renders to nothing was refused, and without a user section all of it is the user's.
   if (continued === undefined) messages.push(questionOf(rendered, isMarked));
-  else if (continued.next !== undefined) messages.push(freeze({ role: "user", text: continued.next }));
+  else if (continued.next !== undefined) messages.push(frozenMessage({ role: "user", text: continued.next }));
   /** The estimated tokens of all messages up to each. */
   let tokens: number[] = [0];
+  let beside: { readonly tools: unknown; readonly schema: unknown; readonly tokens: number } | undefined;
 
-  const add = (message: Message): void => {
-    messages.push(freeze(message));
-  };
   const conversation: Conversation = {
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
@@ -98,9 +98,15 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
       }
       return (tokens[all] ?? 0) - (tokens[index] ?? 0);
     },
+    tokensBeside(request) {
+      const { tools, output } = request;
+      if (beside?.tools !== tools || beside.schema !== output?.schema)
+        beside = { tools, schema: output?.schema, tokens: tokensBeside(request) };
+      return beside.tokens;
+    },
     append(message, answers) {
-      add(message);
-      for (const answer of answers) add(answer);
+      messages.push(message);
+      for (const answer of answers) messages.push(frozenMessage(answer));
     },
     rerender(now) {
       system = systemOf(now, isMarked);
@@ -108,11 +114,11 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
       tokens = [0];
     },
     say(text) {
-      add({ role: "user", text });
+      messages.push(frozenMessage({ role: "user", text }));
       conversation.added = [...(conversation.added ?? []), text];
     },
     replace(by) {
-      messages.splice(0, messages.length, ...by.messages.map(freeze));
+      messages.splice(0, messages.length, ...by.messages.map((message) => frozenMessage(message)));
       conversation.question = by.question;
       conversation.added = undefined;
       tokens = [0];
@@ -123,19 +129,21 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
 
 /** Freezes the messages and leaves out the system text, which is the prompt's own. */
 export function frozenMessages(messages: readonly Message[]): readonly Message[] {
-  return Object.freeze(messages.filter(({ role }) => role !== "system").map(freeze));
+  return Object.freeze(messages.filter(({ role }) => role !== "system").map((message) => frozenMessage(message)));
 }
 
 function systemOf({ system, cacheAt }: RenderedPrompt, isMarked: boolean): readonly Message[] {
   if (system === "") return [];
   const marks = isMarked ? marksOf(cacheAt?.system) : undefined;
-  return [freeze(marks === undefined ? { role: "system", text: system } : { ...marks, role: "system", text: system })];
+  return [
+    frozenMessage(marks === undefined ? { role: "system", text: system } : { ...marks, role: "system", text: system }),
+  ];
 }
 
 function questionOf({ user, cacheAt, files }: RenderedPrompt, isMarked: boolean): Message {
   const marks = isMarked ? marksOf(cacheAt?.user) : undefined;
-  if (marks === undefined && files === undefined) return freeze({ role: "user", text: user });
-  return freeze({ ...marks, ...(files && placedIn(files)), role: "user", text: user });
+  if (marks === undefined && files === undefined) return frozenMessage({ role: "user", text: user });
+  return frozenMessage({ ...marks, ...(files && placedIn(files)), role: "user", text: user });
 }
 
 /** The files that are stored; the others are, before anything is sent. */
@@ -148,7 +156,8 @@ function marksOf(offsets: readonly number[] | undefined): Pick<PromptMessage, "c
   return offsets === undefined || offsets.length === 0 ? undefined : { cacheAt: offsets };
 }
 
-function freeze(given: Message): Message {
+/** A message as it is kept and sent: well-formed, and frozen at every depth. */
+export function frozenMessage<M extends Message>(given: M): M {
   const message = wellFormedMessage(given);
   if (message.role !== "assistant") return Object.freeze(message);
   try {

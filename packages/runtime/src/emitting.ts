@@ -91,7 +91,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
     }
     const event = numbered?.event ?? core.number(whole as never);
     if (isLast(event.type)) shown.ended = true;
-    if (watch === undefined && shown.observing?.takesEvents !== true && !core.isReceived(event.type)) {
+    if (watch === undefined && shown.observing?.takesEvents !== true && !core.isReceived(event.type, evaluationId)) {
       return { event, errors: noErrors };
     }
     const failedReducers = core.reduce(event, originOf(event));
@@ -110,7 +110,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
   const isPassedOver = (type: FrameworkEvent["type"]): boolean => {
     if (watch !== undefined || tape !== undefined) return false;
     const shown = current();
-    if (shown.observing?.takesEvents === true || !core.isPassedOver(type)) return false;
+    if (shown.observing?.takesEvents === true || !core.isPassedOver(type, evaluationId)) return false;
     if (isLast(type)) shown.ended = true;
     return true;
   };

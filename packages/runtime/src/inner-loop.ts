@@ -17,7 +17,8 @@ import { withGenerated, renderedWithFiles } from "./content/files-of.ts";
 import type { Run } from "./run.ts";
 import { joined } from "./request/paused.ts";
 import { throttled, type AnsweredOrCut } from "./request/repeated.ts";
-import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
+import { withUniqueIds } from "./well-formed.ts";
+import { frozenMessage } from "./conversation.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { correctionOf, inputTokensOf } from "./tokens.ts";
 import { checkUses } from "./tools/policies.ts";
@@ -51,7 +52,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
 
     const answer = response.generated === undefined ? response.message : await withGenerated(run, response);
     if (isFailure(answer)) return answer;
-    const message = wellFormedMessage(withUniqueIds(answer, run.world.newId));
+    const message = frozenMessage(withUniqueIds(answer, run.world.newId));
     learnFrom(run, request, answered);
     const durationMs = elapsedMs(run.world.clock, askedAt);
     const files = message.files?.map(({ file }) => file);

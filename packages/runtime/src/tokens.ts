@@ -175,6 +175,9 @@ const tokensAroundMessage = 8;
 const tokensAroundCall = 8;
 const tokensAroundRequest = 12;
 
+/** What is sent beside the messages. */
+export type SentBeside = Pick<ModelRequest, "tools" | "output">;
+
 /** What a provider reported for a request and its answer: so many messages, answer included, and their tokens. */
 export interface KnownCost {
   readonly messages: number;
@@ -186,16 +189,16 @@ export interface KnownCost {
  * rest is an estimate. `correction`: how many times the estimate of an earlier turn's input were really counted.
  */
 export function inputTokensOf(
-  request: Pick<ModelRequest, "tools" | "output">,
-  conversation: { tokensFrom(index: number): number },
+  request: SentBeside,
+  conversation: { tokensFrom(index: number): number; tokensBeside(request: SentBeside): number },
   { known, correction = 1 }: { readonly known?: KnownCost | undefined; readonly correction?: number | undefined } = {},
 ): number {
   if (known !== undefined) return known.tokens + Math.ceil(conversation.tokensFrom(known.messages) * correction);
-  return Math.ceil((conversation.tokensFrom(0) + tokensBeside(request)) * correction);
+  return Math.ceil((conversation.tokensFrom(0) + conversation.tokensBeside(request)) * correction);
 }
 
 /** Estimates the tokens of what goes beside the messages: the tools, the output's schema, and what is around them. */
-export function tokensBeside({ tools, output }: Pick<ModelRequest, "tools" | "output">): number {
+export function tokensBeside({ tools, output }: SentBeside): number {
   const ofTools = tools.reduce((sum, tool) => sum + toolTokens(tool), tokensAroundRequest);
   return output === undefined ? ofTools : ofTools + schemaTokens(output.schema);
 }

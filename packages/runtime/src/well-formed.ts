@@ -10,9 +10,9 @@ export function wellFormedMessage<M extends Message>(message: M): M {
 function isWellFormedMessage(message: Message): boolean {
   const fields = message as unknown as Readonly<Record<string, unknown>>;
   for (const key in fields) {
-    if (key === "role" || key === "toolCalls") continue;
-    if (key === "text" ? !message.text.isWellFormed() : !key.isWellFormed() || !isWellFormed(fields[key], 1))
-      return false;
+    if (key === "role" || key === "toolCalls" || key === "isError") continue;
+    const isKnown = key === "text" || key === "callId" || key === "name";
+    if ((!isKnown && !key.isWellFormed()) || !isWellFormed(fields[key], 1)) return false;
   }
   if (message.role !== "assistant") return true;
   for (const call of message.toolCalls) if (!isWellFormedCall(call)) return false;
@@ -66,13 +66,15 @@ const deepest = 300;
  * Returns the message with a unique id for every call: missing and malformed ids are made up, repeated ones changed.
  */
 export function withUniqueIds(message: AssistantMessage, newId: () => string): AssistantMessage {
+  const ids = new Set<string>();
+  for (const { id } of message.toolCalls) if (isId(id)) ids.add(id);
+  if (ids.size === message.toolCalls.length) return message;
   const seen = new Set<string>();
   const toolCalls = message.toolCalls.map((call): ToolCall => {
     const id = isId(call.id) && !seen.has(call.id) ? call.id : madeUp(seen, newId);
     seen.add(id);
     return id === call.id ? call : { ...call, id };
   });
-  if (toolCalls.every((call, index) => call === message.toolCalls[index])) return message;
   // The provider's own items still carry the old ids.
   const { text, reasoning } = message;
   return { role: "assistant", text, toolCalls, ...(reasoning === undefined ? undefined : { reasoning }) };

@@ -102,6 +102,11 @@ export function eventKeys(event: { readonly type: string }): readonly string[] {
   return event.type === "tool.invoked" ? [event.type, `tool:${(event as ToolInvoked).name}`] : [event.type];
 }
 
+/** The type of the events that answer to a key. */
+export function typeOfKey(key: string): string {
+  return key.startsWith("tool:") ? "tool.invoked" : key;
+}
+
 /** `events.filter((e) => isEvent(e, "tool.invoked"))`, `response.toolResults.filter((e) => isEvent(e, readFile))`. */
 export function isEvent<F extends EventFilter>(event: unknown, filter: F): event is EventOf<F> {
   if (typeof event !== "object" || event === null || !("type" in event) || typeof event.type !== "string") return false;

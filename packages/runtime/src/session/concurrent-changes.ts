@@ -80,9 +80,16 @@ export class ConcurrentChanges {
   close(mark: SessionMark): void {
     const at = this.#open.findLastIndex((other) => other.mark === mark);
     if (at === -1) return;
-    this.#open.splice(at, 1);
+    if (at === this.#open.length - 1) this.#open.pop();
+    else this.#open.splice(at, 1);
     this.openMarks -= 1;
     this.#dropOld();
+  }
+
+  /** Whether a rollback to an open mark may keep what this evaluation does. */
+  isMarkedByOthers(evaluationId: string | undefined): boolean {
+    for (const { owner } of this.#open) if (owner !== evaluationId) return true;
+    return false;
   }
 
   record(change: Change): void {
@@ -126,7 +133,7 @@ export class ConcurrentChanges {
     const open = this.#open;
     const parents = this.#parents;
     if (open.length === 0 && (parents === undefined || parents.size === 0)) {
-      this.#changes = [];
+      if (this.#changes.length > 0) this.#changes = [];
       this.#remaining = 0;
       return;
     }

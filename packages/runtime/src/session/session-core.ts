@@ -59,10 +59,10 @@ export interface SessionCore extends Pick<
   number(event: UnnumberedEvent): FrameworkEvent;
   /** Whether there is a reducer, or a listener was ever added. */
   hasReceivers(): boolean;
-  /** Whether a listener or a reducer receives this type, now or after a rollback. */
-  isReceived(type: FrameworkEvent["type"]): boolean;
-  /** Counts an event that is not made, where no listener and no reducer receives this type, now or after a rollback. */
-  isPassedOver(type: FrameworkEvent["type"]): boolean;
+  /** Whether a listener or a reducer receives this type of the evaluation's, now or after a rollback of another one. */
+  isReceived(type: FrameworkEvent["type"], evaluationId: string): boolean;
+  /** Counts an event that is not made, where no listener and no reducer receives it, now or after a rollback. */
+  isPassedOver(type: FrameworkEvent["type"], evaluationId: string): boolean;
   /** The number of the next event. */
   readonly nextSeq: number;
   /** The next event gets this number: a run goes on from its record. */

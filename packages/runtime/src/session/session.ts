@@ -115,12 +115,12 @@ class Core extends SessionState implements SessionCore {
     return this.dispatcher.added > 0 || this.hasReducers();
   }
 
-  isReceived(type: FrameworkEvent["type"]): boolean {
-    return this.dispatcher.added > 0 || this.isReduced(type);
+  isReceived(type: FrameworkEvent["type"], evaluationId: string): boolean {
+    return this.dispatcher.added > 0 || this.isReduced(type, evaluationId);
   }
 
-  isPassedOver(type: FrameworkEvent["type"]): boolean {
-    if (this.isReceived(type)) return false;
+  isPassedOver(type: FrameworkEvent["type"], evaluationId: string): boolean {
+    if (this.isReceived(type, evaluationId)) return false;
     this.seq++;
     return true;
   }

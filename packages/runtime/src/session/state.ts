@@ -4,7 +4,7 @@
 // 4. A reducer dispatches and restores nothing.
 // 5. A slice keeps its slot: slots are numbered in the order in which the slices joined.
 import { DefinitionError, type Slice } from "@proviso/core";
-import { eventKeys, frozenState } from "@proviso/core/internal";
+import { eventKeys, frozenState, typeOfKey } from "@proviso/core/internal";
 import { ConcurrentChanges, type AnyEvent, type Origin, type SessionMark } from "./concurrent-changes.ts";
 import { createLog, type Log, type LogMarks } from "./log.ts";
 import { frozenEvent, reduced, type Reducer } from "./reducers.ts";
@@ -88,7 +88,9 @@ export class SessionState {
     // An application's event is frozen as the caller made it, or is a copy without secrets.
     if (by !== event) frozenEvent(event);
     const errors = this.#reduce(event);
-    if (by.evaluationId !== undefined && this.#concurrent.openMarks > 0) this.#concurrent.record({ event, by });
+    if (by.evaluationId !== undefined && this.isReduced(event.type, by.evaluationId)) {
+      this.#concurrent.record({ event, by });
+    }
     return errors;
   }
 
@@ -96,9 +98,9 @@ export class SessionState {
     return this.#steps !== undefined;
   }
 
-  /** Whether a reducer receives an event of this type, now or after a rollback to an open mark. */
-  isReduced(type: string): boolean {
-    return this.#concurrent.openMarks > 0 || this.#steps?.has(type) === true;
+  /** Whether a reducer receives an event of this type and evaluation, now or after a rollback to a mark of another one. */
+  isReduced(type: string, evaluationId: string | undefined): boolean {
+    return this.#steps?.has(type) === true || this.#concurrent.isMarkedByOthers(evaluationId);
   }
 
   /** Whether a log slice receives an event of this type: it keeps what is undone. */
@@ -265,6 +267,9 @@ export class SessionState {
     const steps = (this.#steps ??= new Map<string, readonly Step[]>());
     for (const [order, { key, reduce }] of slice.registered.entries()) {
       steps.set(key, [...(steps.get(key) ?? []), { slot, order, reduce }]);
+      // Whether a type is reduced is asked before there is an event.
+      const type = typeOfKey(key);
+      if (!steps.has(type)) steps.set(type, []);
     }
     this.#planned?.clear();
   }

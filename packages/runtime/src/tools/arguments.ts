@@ -125,9 +125,10 @@ function isPlainData(value: unknown, depth = 0): boolean {
   if (depth > deepest) return false;
   const kind = kindOf(value);
   if (kind !== "list" && kind !== "object") return false;
-  for (const item of kind === "list" ? (value as unknown[]) : Object.values(value)) {
-    if (!isPlainData(item, depth + 1)) return false;
-  }
+  if (kind === "list") return (value as unknown[]).every((item) => isPlainData(item, depth + 1));
+  const fields = value as Readonly<Record<string, unknown>>;
+  // Plain objects inherit nothing, and a list of the values would be made for each of them.
+  for (const key in fields) if (!isPlainData(fields[key], depth + 1)) return false;
   return true;
 }
 

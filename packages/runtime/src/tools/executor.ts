@@ -37,7 +37,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
     const before = run.faults.length;
     const executing = executeRecorded(run, calls);
     const outcome = executing instanceof Promise ? await executing : executing;
-    answers.push(...answersAfter(run.faults.slice(before), calls, outcome.answers));
+    const faults = run.faults.length === before ? noFaults : run.faults.slice(before);
+    for (const answer of answersAfter(faults, calls, outcome.answers)) answers.push(answer);
     stop = outcome.stop ?? run.limits.check("tool");
   }
   // What a run cannot go on after is no answer of a call.
@@ -46,6 +47,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   run.conversation.append(message, context === undefined ? answers : await context.shownAnswers(answers));
   return { answers, stop };
 }
+
+const noFaults: Run["faults"] = [];
 
 /** Calls that the record of the run answers are not run. */
 function executeRecorded(run: Run, calls: readonly ToolCall[]): TurnOutcome | Promise<TurnOutcome> {

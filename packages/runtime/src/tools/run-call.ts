@@ -53,12 +53,10 @@ function accepted(run: Run, call: ToolCall, tool: Tool, parsed: Arguments): Acce
 
 /** Makes the event that is emitted inside the call's transaction: what reducers make of it is undone with the call. */
 export function requestedEvent(run: Run, { id: callId, name, arguments: given }: ToolCall): Parameters<Run["emit"]>[0] {
-  const { turn } = run;
-  if (run.tape === undefined) return { type: "tool.requested", turn, callId, name, arguments: given };
-  // A record keeps it: fields that come later would stand in a second object.
+  // Fields that come later would stand in a second object.
   return {
     type: "tool.requested",
-    turn,
+    turn: run.turn,
     callId,
     name,
     arguments: given,

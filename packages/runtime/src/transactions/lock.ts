@@ -217,13 +217,13 @@ export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefin
 /** Gives back all locks that a transaction holds; the next transactions in line get them. */
 export function releaseAll(owner: LockOwner): void {
   owner.ended = true;
-  for (const wait of owner.waits.slice()) {
+  for (const wait of owner.waits.length === 0 ? owner.waits : owner.waits.slice()) {
     if (wait.owner !== owner) continue;
     leaveLine(wait);
     wait.end();
     admit(wait.lock);
   }
-  for (const held of owner.holds.splice(0)) {
+  for (let held = owner.holds.shift(); held !== undefined; held = owner.holds.shift()) {
     remove(held.lock.holds, held);
     admit(held.lock);
     // Transactions that still wait inside it try again outside.
@@ -260,7 +260,8 @@ function leaveLine(wait: Wait): void {
 
 function remove<T>(list: T[], item: T): void {
   const at = list.indexOf(item);
-  if (at !== -1) list.splice(at, 1);
+  if (at === list.length - 1) list.pop();
+  else if (at !== -1) list.splice(at, 1);
 }
 
 /** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */

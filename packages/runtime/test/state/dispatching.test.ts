@@ -197,3 +197,17 @@ test.each(["*", "tool:noop", "tool.invoked"])("EVT-1 an application cannot dispa
 test("EVT-1 an event without reducers and listeners is dispatched without errors", () => {
   expect(createSession().dispatch({ type: "unknown" })).toEqual({ ok: true, errors: [] });
 });
+
+test("EVT-1 a reducer of a tool receives a call that was not run, too", async () => {
+  const reduced: boolean[] = [];
+  const slice = defineSlice({
+    name: "calls",
+    initial: 0,
+    reducers: ({ on }) => on(noop, (_, { result }) => void reduced.push(result.success)),
+  });
+  await evaluateCalls(promptOf({ tools: [noop], slices: [slice] }), [
+    { name: "noop" },
+    { name: "noop", arguments: { unknown: 1 } },
+  ]);
+  expect(reduced).toEqual([true, false]);
+});
