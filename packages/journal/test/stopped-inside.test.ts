@@ -5,6 +5,8 @@ import {
   definePrompt,
   defineTool,
   RunError,
+  provide,
+  resourceKey,
   suspend,
   toolOk,
   type Deadline,
@@ -12,7 +14,7 @@ import {
   type Prompt,
   type Tool,
 } from "@proviso/core";
-import { memoryJournal, type Journal } from "@proviso/journal";
+import { memoryJournal, type Journal, type JournalEntry } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
@@ -253,4 +255,56 @@ it("EFF-2 a call whose handler was kept from beginning has not begun", async () 
     .evaluate(prompt, { run: store.run("r"), signal: abort.signal })
     .catch(() => {});
   expect((await effects(store))["pay"] ?? "not-started").not.toBe("undone");
+});
+
+it("EFF-5 a call that writes by an evaluation inside is committed in the record when the calls beside it have ended", async () => {
+  const rows: string[] = [];
+  const database = {
+    durable: true,
+    snapshot: () => rows.length,
+    restore: (length: number) => void rows.splice(length),
+    put: (row: string) => void rows.push(row),
+  };
+  const Rows = resourceKey<typeof database>("rows");
+  const put = defineTool({
+    name: "put",
+    description: "Puts a row.",
+    input,
+    uses: [Rows],
+    execute: (_input, { resources }) => resources.get(Rows).put("row"),
+  });
+  const write = defineTool({
+    name: "write",
+    description: "Writes inside.",
+    input,
+    uses: [],
+    execute: async (_input, { evaluate }) => (await evaluate(promptOf("puts", [put as Tool]))).text,
+  });
+  const slow = defineTool({
+    name: "slow",
+    description: "Takes long.",
+    input,
+    uses: [],
+    async execute() {
+      for (let turns = 0; turns < 10; turns++) await turn();
+      return "slow";
+    },
+  });
+  const journal = memoryJournal();
+  const run = journal.run("r");
+  await adapterFor().evaluate(promptOf("outer", [write, slow] as Tool[]), {
+    run,
+    resources: [provide(Rows, database)],
+  });
+  const entries: JournalEntry[] = [];
+  for await (const entry of journal.entries("r")) entries.push(entry);
+  const placeOf = (kind: JournalEntry["kind"], callId: string): number =>
+    entries.findLastIndex((entry) => {
+      if (entry.kind !== kind) return false;
+      if (entry.kind === "committed") return entry.callIds.includes(callId);
+      return entry.kind === "event" && entry.event.type === "tool.invoked" && entry.event.callId === callId;
+    });
+  expect(placeOf("event", "write")).toBeLessThan(placeOf("event", "slow"));
+  expect(placeOf("committed", "write")).toBeGreaterThan(placeOf("event", "slow"));
+  expect(rows).toEqual(["row"]);
 });
