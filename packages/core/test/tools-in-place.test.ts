@@ -16,7 +16,11 @@ describe("PRM-15 a tool that is written in a section passes the checks of define
       'The tool "pay" has no option needsApproval. Did you mean a policy of requireApproval?',
     ],
     ["a misspelt option", { timeout: 5 }, 'The tool "pay" has no option timeout. Did you mean timeoutMs?'],
-    ["a timeout that is a text", { timeoutMs: "5s" }, 'The timeoutMs of tool "pay" must be a positive number, not 5s.'],
+    [
+      "a timeout that is a text",
+      { timeoutMs: "5s" },
+      'The timeoutMs of tool "pay" must be a positive number, not "5s".',
+    ],
     ["a name that providers refuse", { name: "my tool" }, 'The tool name "my tool" must match'],
     ["resources by name", { uses: ["Stock"] }, 'The uses of tool "pay" must be a list of resource keys'],
     ["no description", { description: undefined }, 'The tool "pay" needs a description: a text.'],

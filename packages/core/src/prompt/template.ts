@@ -1,7 +1,5 @@
 import { DefinitionError } from "../errors.ts";
-import { describeValue, isRecord } from "../values.ts";
 import { checkLists } from "../lists.ts";
-import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import type { PlacesInTexts } from "./placed-params.ts";
 import type { Binding } from "../resources/binding.ts";
 import { looseJsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
@@ -15,6 +13,7 @@ import type { Tool } from "../tool/tool.ts";
 import type { InputOf, OutputOf } from "../types.ts";
 import { compileSections } from "./compile.ts";
 import type { CompiledTemplate, PromptSchemas } from "./compiled-template.ts";
+import { checkNames } from "./check-names.ts";
 import { descriptorOf, type PromptDescriptor } from "./descriptor.ts";
 import type { SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { checkTaskExamples, type TaskExample } from "./examples.ts";
@@ -24,7 +23,7 @@ import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type Promp
 import type { CheckedText, TextKeys } from "./placeholders.ts";
 import { renderPrompt, wholeOutline } from "./render.ts";
 import type { RenderedSection } from "./rendered-sections.ts";
-import { checkKey, checkText, keyPattern, type CheckedSections, type Section } from "./section.ts";
+import { checkText, type CheckedSections, type Section } from "./section.ts";
 import type { Visibility } from "./disclosure/visibility.ts";
 
 /** What `definePrompt` takes: `sections`, or `text` for a prompt of one user message. */
@@ -161,14 +160,8 @@ export function definePrompt<
   const T extends string = never,
 >(definition: PromptDefinition<PS, OS, S, T>): PromptTemplate<InputOf<PS>, OS extends Schema ? OutputOf<OS> : string> {
   type Output = OS extends Schema ? OutputOf<OS> : string;
-  if (!isRecord(definition)) {
-    throw new DefinitionError(`definePrompt takes one object, { key, text }, not ${describeValue(definition)}.`);
-  }
+  checkNames(definition);
   const { ns = "app", key } = definition;
-  checkKey("The prompt's ns", ns, { dots: true });
-  if ((key as unknown) === undefined) refuseUnkeyed(definition);
-  checkKey("The prompt key", key, { dots: true });
-  checkOptionNames(`The prompt "${ns}/${key}"`, definition, promptNames);
   checkLists(`prompt "${ns}/${key}"`, definition, ...listNames);
   checkCompletion(`prompt "${ns}/${key}"`, definition.completion);
   const compiled = compileTemplate({ ...(definition as AnyDefinition), ns });
@@ -184,31 +177,6 @@ export function definePrompt<
   templates.set(template, compiled);
   return template;
 }
-
-/** Other frameworks call it otherwise. */
-function refuseUnkeyed(definition: object): never {
-  checkOptionNames("definePrompt", definition, promptNames);
-  throw new DefinitionError(
-    `The prompt key undefined must match ${keyPattern.source}. A prompt needs a key: its name is what events and errors call it.`,
-  );
-}
-
-const promptNames = {
-  ns: true,
-  key: true,
-  name: true,
-  params: true,
-  output: true,
-  outputInstructions: true,
-  sections: true,
-  text: true,
-  policies: true,
-  feedback: true,
-  completion: true,
-  resources: true,
-  slices: true,
-  examples: true,
-} as const satisfies OptionNames<PromptDefinition<Schema, undefined, []>>;
 
 const listNames = ["sections", "policies", "feedback", "resources", "slices", "examples"] as const;
 

@@ -1,5 +1,6 @@
 // What a tool has to be, made by defineTool or written in a section.
 import { DefinitionError } from "../errors.ts";
+import { withPossibleKeys } from "../keys-in-schema.ts";
 import { checkLists } from "../lists.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
@@ -67,12 +68,15 @@ export function checkTool(
   if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
   const input = schemaOf(given.input, `The input of tool "${name}"`);
   const output = schemaOf(given.output, `The output of tool "${name}"`) as Schema | undefined;
-  if (containerOf(jsonSchemaOf(input, "input", `The input of tool "${name}"`)) !== "object") {
+  const printed = jsonSchemaOf(input, "input", `The input of tool "${name}"`);
+  if (containerOf(withPossibleKeys(printed, `The input of tool "${name}"`)) !== "object") {
     throw new DefinitionError(`The input of tool "${name}" must be an object schema.`);
   }
   checkLists(`tool "${name}"`, tool, "uses", "examples");
   if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && (timeoutMs as number) > 0)) {
-    throw new DefinitionError(`The timeoutMs of tool "${name}" must be a positive number, not ${String(timeoutMs)}.`);
+    throw new DefinitionError(
+      `The timeoutMs of tool "${name}" must be a positive number, not ${typeof timeoutMs === "number" ? timeoutMs : describeValue(timeoutMs)}.`,
+    );
   }
   return { input, output };
 }

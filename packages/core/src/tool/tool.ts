@@ -152,7 +152,7 @@ export interface ToolDefinition<
  * });
  * console.log(double.name); // double
  * ```
- * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object, JSON Schema that cannot be used, `uses` that holds no resource keys, a timeout that is not positive.
+ * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object or has a key that no JSON may have, JSON Schema that cannot be used, `uses` that holds no resource keys, a timeout that is not positive.
  */
 export function defineTool<
   IS extends ToolSchema,
