@@ -60,7 +60,7 @@ test("CMD-4 what is null is left out: of texts, calls and all that stands beside
 });
 test("CMD-4 a refusal alone is an answer, and what has none of text, calls and refusal is none", async () => {
   const refused = await failureOf(doing("print", '{"refusal":"I will not.","model":"small-2"}').evaluate(hello));
-  expect(refused).toMatchObject({ code: "provider", refusal: "I will not." });
+  expect(refused).toMatchObject({ code: "provider", message: "The model refused: I will not." });
   const beside = '{"model":"small-2","finishReason":"stop"}';
   expect((await doing("print", beside).evaluate(hello)).output).toBe(beside);
 });
