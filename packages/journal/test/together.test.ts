@@ -9,7 +9,7 @@ import {
 } from "@proviso/core";
 import { sqliteJournal, type SqliteJournal } from "@proviso/journal/node";
 import { hostFilesystem, SqliteDatabase, SqliteError, sqliteResource } from "@proviso/node";
-import { modelAdapter } from "@proviso/runtime";
+import { modelAdapter, openResources } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -58,6 +58,16 @@ function insertPrompt(work: Work = (_, insert) => insert()) {
 const call = (n: number): ScriptedStep => ({ toolCalls: [{ id: `c${n}`, name: "insert", arguments: { n } }] });
 const done: ScriptedStep = { text: "Done." };
 const adapterOf = (...steps: ScriptedStep[]) => modelAdapter(scriptedModel(steps));
+
+it("RES-8 by its path the journal's file is refused: no script is run, and it stays a journal", async () => {
+  const { journal, path } = await opened();
+  await listed(journal.list());
+  await expect(
+    openResources([sqliteResource(path, { migrate: [...migrate, "CREATE TABLE more (id)"] })]),
+  ).rejects.toThrow("is a database of something else");
+  await using again = sqliteJournal(path);
+  expect(await listed(again.list())).toEqual([]);
+});
 
 it("EFF-7 what a call changed in the journal's file and the record that it counts come in one commit", async () => {
   const { journal, path } = await opened();

@@ -18,10 +18,10 @@ export class SqliteError extends ProvisoError {
   readonly code = "sqlite";
   override readonly name = "SqliteError";
   /**
-   * refused: a statement that a call may not run · busy: another connection holds the lock, nothing was changed · full:
-   * no room · constraint: one of the schema's · read_only: it was opened so · not_a_database, cannot_open: the file ·
-   * newer: its schema is of a later program · undone: SQLite took the call's changes back by itself · failed: all else,
-   * wrong SQL included.
+   * refused: a statement that a call may not run, or a file whose schema may not be changed · busy: another connection
+   * holds the lock, nothing was changed · full: no room · constraint: one of the schema's · read_only: it was opened so ·
+   * not_a_database, cannot_open: the file · newer: its schema is of a later program · undone: SQLite took the call's
+   * changes back by itself · failed: all else, wrong SQL included.
    */
   readonly reason: SqliteFault;
   constructor(message: string, details: { readonly reason: SqliteFault; readonly cause?: unknown }) {

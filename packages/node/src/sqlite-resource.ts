@@ -7,7 +7,7 @@ import { SqliteDatabase, transactional } from "./sqlite-database.ts";
 import { SqliteError, sqliteError } from "./sqlite-error.ts";
 import { lentConnection, lentDatabase, type SqliteLender } from "./sqlite-lent.ts";
 import { sqliteModule } from "./sqlite-module.ts";
-import { columnsOf, pragmaOf, rollBack } from "./sqlite-rows.ts";
+import { columnsOf, isOfStore, pragmaOf, rollBack } from "./sqlite-rows.ts";
 import { schemaRefusal, transactionWordOf } from "./sqlite-statements.ts";
 
 /** What `sqliteResource` takes beside the path or database. */
@@ -16,7 +16,8 @@ export interface SqliteOptions {
   readonly key?: ResourceKey<SqliteDatabase> | undefined;
   /**
    * Scripts that make the schema, in order: each is run once, in a transaction, and counted in the file's user_version.
-   * Only add at the end. Default none.
+   * Only add at the end. Default none. A file that another store keeps (conversations, usage, a journal) is a SqliteError
+   * "refused", and left alone; of a journal give the journal itself.
    */
   readonly migrate?: readonly string[] | undefined;
   /**
@@ -125,7 +126,7 @@ function borrow(database: DatabaseSync, migrate: readonly string[]): Opened {
     throw new DefinitionError(message);
   }
   try {
-    prepareSchema(database, migrate);
+    prepareSchema(database, migrate, "The database");
   } catch (error) {
     throw sqliteError(error);
   }
@@ -139,7 +140,7 @@ function openDatabase(path: string, busyTimeoutMs: number, migrate: readonly str
   try {
     database = new (sqliteModule().DatabaseSync)(path);
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-    prepareSchema(database, migrate);
+    prepareSchema(database, migrate, doing);
     return database;
   } catch (error) {
     database?.close();
@@ -147,8 +148,8 @@ function openDatabase(path: string, busyTimeoutMs: number, migrate: readonly str
   }
 }
 
-function prepareSchema(database: DatabaseSync, migrate: readonly string[]): void {
-  if (migrate.length > 0) migrateSchema(database, migrate);
+function prepareSchema(database: DatabaseSync, migrate: readonly string[], named: string): void {
+  if (migrate.length > 0) migrateSchema(database, migrate, named);
   for (const row of database.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").all()) {
     const [name, sql] = columnsOf(row);
     const why = schemaRefusal(String(sql));
@@ -157,12 +158,12 @@ function prepareSchema(database: DatabaseSync, migrate: readonly string[]): void
   }
 }
 
-function migrateSchema(database: DatabaseSync, scripts: readonly string[]): void {
-  if (versionOf(database) === scripts.length) return;
+function migrateSchema(database: DatabaseSync, scripts: readonly string[], named: string): void {
+  if (versionOf(database, named) === scripts.length) return;
   database.exec("BEGIN EXCLUSIVE");
   try {
     // Another process may have been first.
-    const version = versionOf(database);
+    const version = versionOf(database, named);
     if (version > scripts.length) {
       const message = `The schema is of version ${version}, and this program knows ${scripts.length}: use a later one.`;
       throw new SqliteError(message, { reason: "newer" });
@@ -176,6 +177,11 @@ function migrateSchema(database: DatabaseSync, scripts: readonly string[]): void
   }
 }
 
-function versionOf(database: DatabaseSync): number {
+/** How many scripts were run. @throws {SqliteError} "refused" for a store's file: its user_version counts something else. */
+function versionOf(database: DatabaseSync, named: string): number {
+  if (isOfStore(database)) {
+    const why = "is a database of something else, and its user_version counts no scripts";
+    throw new SqliteError(`${named} ${why}. It was left alone.`, { reason: "refused" });
+  }
   return pragmaOf(database, "user_version");
 }

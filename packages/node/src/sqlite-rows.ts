@@ -14,6 +14,14 @@ export function pragmaOf(database: DatabaseSync, name: string): number {
   return Number(value);
 }
 
+/**
+ * Whether the file is one of this framework's stores: conversations, usage, a journal, attempts. The application_id of
+ * each is "Pv" and two more letters.
+ */
+export function isOfStore(database: DatabaseSync): boolean {
+  return pragmaOf(database, "application_id") >>> 16 === 0x5076;
+}
+
 /** Runs it in one transaction that begins as a writer's: what is read in it stays true until it is written. */
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
   database.exec("BEGIN IMMEDIATE");
