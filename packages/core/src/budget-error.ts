@@ -35,7 +35,10 @@ export class BudgetExceededError extends PromptEvaluationError implements Budget
   readonly reserved: number;
   /** What the request needed at least; undefined where no request was to be made. */
   readonly wanted: number | undefined;
-  /** The answer up to where the budget cut it short; undefined where it did not. */
+  /**
+   * The answer up to where the budget cut it short; undefined where it did not. Of an evaluation inside a call, the answer
+   * is in the `cause`.
+   */
   readonly text: string | undefined;
   constructor(message: string, details: EvaluationDetails & BudgetState & { readonly text?: string | undefined }) {
     super(message, details);

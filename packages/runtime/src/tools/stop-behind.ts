@@ -14,7 +14,8 @@ export function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (behind === undefined) return ownLimitBehind(error);
   if (behind.stop !== "budget" || behind.tracker === undefined || !run.limits.spendsFrom(behind.tracker))
     return undefined;
-  return { ...behind, phase: "tool" };
+  // The text is the nested evaluation's answer, not this one's.
+  return { ...behind, phase: "tool", text: undefined, cause: error };
 }
 
 /** An error of a limit that no evaluation rejected with: the handler made it. */
@@ -23,8 +24,8 @@ function ownLimitBehind(error: unknown): Failure | undefined {
   if (isA(error, DeadlineExceededError)) return failure({ stop: "deadline", expiresAt: error.expiresAt, ...why });
   if (isA(error, AbortedError)) return failure({ stop: "aborted", ...why });
   if (isA(error, BudgetExceededError)) {
-    const { dimension, limit, spent, reserved, wanted, text } = error;
-    return failure({ stop: "budget", dimension, limit, spent, reserved, wanted, text, tracker: undefined, ...why });
+    const { dimension, limit, spent, reserved, wanted } = error;
+    return failure({ stop: "budget", dimension, limit, spent, reserved, wanted, tracker: undefined, ...why });
   }
   return undefined;
 }

@@ -172,6 +172,37 @@ test("LIM-7 a nested evaluation spends from the same budget, and its end is the 
   expect(budget.consumed.totalTokens).toBe(1_200);
 });
 
+test.each(["lets it through", "throws one like it"])(
+  "TOOL-8 an answer that the budget cut short inside a call is not the evaluation's own, where the handler %s",
+  async (how) => {
+    const nest = defineTool({
+      name: "nest",
+      description: "Evaluates inside.",
+      input: z.object({}),
+      async execute(_, context) {
+        return context.evaluate(inner).catch((error: unknown) => {
+          if (how === "lets it through" || !(error instanceof BudgetExceededError)) throw error;
+          throw new BudgetExceededError("The budget is spent.", error);
+        });
+      },
+    });
+    const cut = { inputTokens: 10, outputTokens: 1_000, totalTokens: 1_010 };
+    const model = scriptedModel([
+      { toolCalls: [{ name: "nest" }], usage: usage(10) },
+      { text: "a draft ".repeat(30), usage: cut },
+    ]);
+    const evaluating = modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [nest] }), {
+      budget: { maxTotalTokens: 1_000 },
+    });
+    expect(await rejectionOf(evaluating)).toMatchObject({
+      code: "budget",
+      phase: "tool",
+      text: undefined,
+      cause: { code: "budget", text: expect.stringContaining("a draft") as string },
+    });
+  },
+);
+
 test("TOOL-8 with nothing left for a nested request, the evaluation ends", async () => {
   const model = scriptedModel([{ toolCalls: [{ name: "nest" }], usage: usage(100) }]);
   const error = await rejectionOf(
