@@ -13,12 +13,14 @@ import {
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
+  type Slice,
 } from "@proviso/core";
 import { onAbort } from "../abort.ts";
 import { markSaved } from "../content/saved-sessions.ts";
 import { frozenMessages } from "../conversation.ts";
 import { isAbortSignal } from "../evaluate-options.ts";
 import type { ConversationState } from "./saved.ts";
+import { checkGiven, slicesOfTurn } from "./slices.ts";
 
 /** The options of `evaluate` but for both halves of the conversation, which are its own. */
 export type ConversationEvaluateOptions = Omit<EvaluateOptions, "session" | "messages">;
@@ -40,6 +42,7 @@ export interface Conversation extends ConversationState {
   /**
    * Evaluates a prompt as the next turn of the conversation, one at a time. `messages` goes on with what the evaluation
    * says, with what a failed one did as well: so it agrees with the session.
+   * @throws {DefinitionError} where the prompt or a policy of the options has slices that `withConversation` was not given.
    */
   evaluate<Output>(
     adapter: ProviderAdapter,
@@ -83,11 +86,13 @@ export interface OpenParts extends ConversationState {
   readonly id: string;
   readonly revision: number;
   readonly signal: AbortSignal;
+  /** What the session is restored with. */
+  readonly slices: readonly Slice[];
   /** Saves; resolves with the revision that is stored then. */
   readonly save: (state: ConversationState) => Promise<number>;
 }
 
-export function openConversation({ save, ...given }: OpenParts): OpenConversation {
+export function openConversation({ save, slices, ...given }: OpenParts): OpenConversation {
   markSaved(given.session);
   let use: "open" | "leaving" | "over" = "open";
   const assertIs = (...uses: readonly (typeof use)[]): void => {
@@ -95,7 +100,7 @@ export function openConversation({ save, ...given }: OpenParts): OpenConversatio
       throw new RevokedError(`The conversation ${JSON.stringify(given.id)} was used after its function ended.`);
   };
   const goOnFrom = (messages: readonly Message[]): void => void (conversation.messages = messages);
-  const turns = turnsOf({ ...given, messages: () => conversation.messages, goOnFrom });
+  const turns = turnsOf({ ...given, slices, messages: () => conversation.messages, goOnFrom });
   const conversation: Writable<Conversation> = {
     ...given,
     async evaluate<Output>(
@@ -104,7 +109,7 @@ export function openConversation({ save, ...given }: OpenParts): OpenConversatio
       options: ConversationEvaluateOptions = {},
     ) {
       assertIs("open");
-      const response = turns.begin(options, (own) => {
+      const response = turns.begin(prompt, options, (own) => {
         const begun = adapter.evaluate(prompt as Prompt<Output>, own);
         return { begun, response: begun };
       });
@@ -121,7 +126,7 @@ export function openConversation({ save, ...given }: OpenParts): OpenConversatio
       options: ConversationEvaluateOptions = {},
     ) {
       assertIs("open");
-      return turns.begin(options, (own) => {
+      return turns.begin(prompt, options, (own) => {
         const begun = adapter.stream(prompt as Prompt<Output>, own);
         return { begun, response: begun.response };
       });
@@ -151,22 +156,24 @@ interface Turns {
   abort(): Promise<void>;
   /** Begins an evaluation with both halves, and goes on from the messages that it leaves. */
   begin<T>(
+    prompt: Prompt<unknown> | string,
     options: ConversationEvaluateOptions,
     start: (own: EvaluateOptions) => { readonly begun: T; readonly response: Promise<PromptResponse<unknown>> },
   ): T;
 }
 
-interface TurnParts extends Pick<OpenParts, "session" | "signal"> {
+interface TurnParts extends Pick<OpenParts, "id" | "session" | "signal" | "slices"> {
   readonly messages: () => readonly Message[];
   readonly goOnFrom: (messages: readonly Message[]) => void;
 }
 
-function turnsOf({ session, signal, messages, goOnFrom }: TurnParts): Turns {
+function turnsOf({ id, session, signal, slices, messages, goOnFrom }: TurnParts): Turns {
   const leaving = new AbortController();
   let running: Promise<unknown> | undefined;
   return {
-    begin(options, start) {
+    begin(prompt, options, start) {
       checkOwn(options);
+      checkGiven(id, slicesOfTurn(prompt, options), slices);
       if (running !== undefined)
         throw new DefinitionError("A conversation has one evaluation at a time: await the one before.");
       const ending = new AbortController();

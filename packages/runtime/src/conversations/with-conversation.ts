@@ -9,11 +9,15 @@ import { openConversation, type Conversation } from "./conversation.ts";
 import { withoutSecrets } from "./hide.ts";
 import { acquireLease, type HeldLease } from "./lease.ts";
 import { conversationOf, conversationText, saveConversation, type ConversationState } from "./saved.ts";
+import { checkGiven } from "./slices.ts";
 import { conversationId, type ConversationStore, type StoredConversation } from "./store.ts";
 
 /** How a conversation is opened, and for how long it is held. */
 export interface ConversationOptions extends Pick<Environment, "clock" | "random"> {
-  /** The slices of the session: `prompt.slices` of each prompt that the conversation uses. Default: none. */
+  /**
+   * The slices of the session: `prompt.slices` of each prompt that the conversation uses, also inside calls, and those of
+   * the policies in evaluate's options. A turn that brings others is a DefinitionError. Default: none.
+   */
   readonly slices?: readonly Slice[] | undefined;
   /**
    * How long another writer is waited for, in milliseconds. Default 0: a conversation that another one has is a
@@ -78,8 +82,15 @@ export async function withConversation<T>(
   const lease = await acquireLease(store, id, { ...wish, token: systemId() });
   try {
     const { state, body } = begin(id, lease, slices);
-    const save = saver(store, id, { lease, secrets, body });
-    const open = openConversation({ id, ...state, revision: save.revision(), signal: lease.signal, save: save.save });
+    const save = saver(store, id, { lease, slices, secrets, body });
+    const open = openConversation({
+      id,
+      ...state,
+      revision: save.revision(),
+      signal: lease.signal,
+      slices,
+      save: save.save,
+    });
     try {
       const result = await use(open.conversation);
       await open.settled();
@@ -141,12 +152,15 @@ interface Saver {
   readonly save: (state: ConversationState) => Promise<number>;
 }
 
+interface SaverParts {
+  readonly lease: HeldLease;
+  readonly slices: readonly Slice[];
+  readonly secrets: Secrets | undefined;
+  readonly body: string;
+}
+
 /** Saves what has changed, in order. */
-function saver(
-  store: ConversationStore,
-  id: string,
-  { lease, secrets, body }: { readonly lease: HeldLease; readonly secrets: Secrets | undefined; readonly body: string },
-): Saver {
+function saver(store: ConversationStore, id: string, { lease, slices, secrets, body }: SaverParts): Saver {
   let revision = lease.stored?.revision ?? 0;
   let saved = body;
   let before: Promise<unknown> = Promise.resolve();
@@ -160,6 +174,8 @@ function saver(
   return {
     revision: () => revision,
     async save(state) {
+      // An evaluation inside a call brings slices that nobody knew before.
+      checkGiven(id, state.session.slices(), slices);
       const next = conversationText(withoutSecrets(saveConversation(state), secrets));
       const writing = afterwards(before, () => write(next));
       before = writing.catch(() => {});
