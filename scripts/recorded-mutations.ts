@@ -22,8 +22,8 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "RPL-3",
     breaks: "no handler begins after the first difference, nor one of the same turn",
     file: "runtime/src/recording/rerun.ts",
-    find: "if (this.#found !== undefined || this.#isOver) return parts.thrown(this.#over());\n    if (run.isInside)",
-    replace: "if (run.isInside)",
+    find: "if (this.#found !== undefined || this.#isOver) return parts.thrown(this.#over());\n    const recorded = run.isInside",
+    replace: "const recorded = run.isInside",
     test: "packages/journal/test/rerun.test.ts",
   },
   {
@@ -249,5 +249,13 @@ export const recordedMutations: readonly Mutation[] = [
     find: "const stands = !parts.calling.hasEvaluated() && record.standsBeside(run, parts.call);",
     replace: "const stands = false;",
     test: "packages/journal/test/stopped.test.ts",
+  },
+  {
+    rule: "EFF-5",
+    breaks: "what is committed beside others is recorded when the last of them has ended",
+    file: "runtime/src/tools/in-transaction.ts",
+    find: "  ended.push(transaction);",
+    replace: "  await run.tape?.committed(run, transaction);",
+    test: "packages/journal/test/stopped-inside.test.ts",
   },
 ];

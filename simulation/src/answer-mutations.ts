@@ -61,13 +61,13 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "what was not streamed of a text is not emitted",
     file: runtime("streaming/deltas.ts"),
-    find: "if (answer.received.length < text.length) add(text.slice(answer.received.length));",
+    find: 'if (rest !== "") add(kind, rest);',
     replace: "",
   },
   {
     name: "what was streamed and is not the text stays",
     file: runtime("streaming/deltas.ts"),
-    find: "if (!text.startsWith(answer.received) || !reasoning.startsWith(thoughts.received)) takeBack();",
+    find: "if (!kinds.every((kind) => whole[kind].startsWith(answer.received(kind)))) takeBack();",
     replace: "",
   },
   {

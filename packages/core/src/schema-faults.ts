@@ -96,7 +96,7 @@ function pathsOfZod(schema: unknown): readonly string[] {
     readonly zodSchema?: { readonly _zod?: { readonly def?: { readonly type?: unknown } } };
     readonly path?: readonly (string | number)[];
   }): void => {
-    if (wordless.has(part.zodSchema?._zod?.def?.type)) paths.push(readable(part.path ?? []));
+    if (wordless.has(part.zodSchema?._zod?.def?.type)) paths.push(readablePath(part.path ?? []));
   };
   try {
     const print = (standard["jsonSchema"] as { readonly input?: unknown } | undefined)?.input;
@@ -110,7 +110,7 @@ function pathsOfZod(schema: unknown): readonly string[] {
 }
 
 /** Writes a path as the author of the schema knows it: `properties.rows.items.properties.at` is `rows[].at`. */
-function readable(path: readonly (string | number)[]): string {
+export function readablePath(path: readonly (string | number)[]): string {
   let text = "";
   for (let at = 0; at < path.length; at++) {
     if (path[at] === "properties") text += `${text === "" ? "" : "."}${String(path[++at])}`;

@@ -78,7 +78,7 @@ export function transactional(
   const run = <T>(guard: CallGuard, work: () => T): T => {
     guard.assertLive();
     try {
-      points.begin(guard.isReadOnly());
+      points.begin();
       if (points.isMarked()) users.add(callOf(guard));
       return guard.isReadOnly() && isWritable ? withoutWriting(database, work) : work();
     } catch (error) {

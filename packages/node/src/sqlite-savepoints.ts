@@ -3,7 +3,9 @@
 //    is. So a mark that was taken after one that is restored stands for the same state from then on.
 // 3. What is run between the first mark and the release of the last one is committed there, and not before.
 // 4. What a mark notes of changes begins with the first statement after it, and anew where its state is the present one.
-// 5. When SQLite has taken the transaction back by itself, nothing more is run until the last mark is released.
+// 5. Only what may write takes marks, so the transaction is one that may write, also where what runs the first statement in
+//    it only reads: a policy's check, or an evaluation inside the call.
+// 6. When SQLite has taken the transaction back by itself, nothing more is run until the last mark is released.
 import { NotSupportedError, type ResourceChange, type Snapshotable } from "@proviso/core";
 import type { DatabaseSync } from "node:sqlite";
 import { noteChanges, type NotedChanges } from "./sqlite-changes.ts";
@@ -23,7 +25,7 @@ export interface Savepoints extends Snapshotable<object> {
    * Call this before each statement.
    * @throws {SqliteError} when another connection holds the lock, or an earlier transaction was lost.
    */
-  begin(isReadOnly: boolean): void;
+  begin(): void;
   /** Call this after a statement that failed. Returns why the transaction is lost, if it is. */
   lost(cause: unknown): SqliteError | undefined;
 }
@@ -31,7 +33,7 @@ export interface Savepoints extends Snapshotable<object> {
 /** How the transaction around all savepoints begins and ends. */
 export interface Outermost {
   /** @throws SQLite's error, also where another connection has the lock. */
-  begin(isReadOnly: boolean): void;
+  begin(): void;
   /** @throws SQLite's error. */
   commit(): void;
   /** Also where SQLite has ended it by itself. */
@@ -41,7 +43,7 @@ export interface Outermost {
 /** The connection's own. */
 function outermostOf(database: DatabaseSync): Outermost {
   return {
-    begin: (isReadOnly) => beginTransaction(database, isReadOnly),
+    begin: () => beginTransaction(database),
     commit: () => database.exec("COMMIT"),
     rollBack() {
       if (isInTransaction(database)) database.exec("ROLLBACK");
@@ -60,9 +62,9 @@ export function savepoints(database: DatabaseSync, outermost: Outermost = outerm
   };
   return {
     isMarked: () => marks.size > 0,
-    begin(isReadOnly) {
+    begin() {
       assertWhole();
-      levels.openTo(highest(marks) + 1, isReadOnly);
+      levels.openTo(highest(marks) + 1);
       for (const mark of marks) if (mark.isObserved) mark.noted ??= noteChanges(database);
     },
     lost(cause) {
@@ -115,7 +117,7 @@ export function savepoints(database: DatabaseSync, outermost: Outermost = outerm
 interface Levels {
   /** How many are open. */
   count(): number;
-  openTo(count: number, isReadOnly: boolean): void;
+  openTo(count: number): void;
   undoTo(count: number): void;
   /** What was run in those above belongs to the last one that is left; with none left it is committed. */
   keepTo(count: number): void;
@@ -126,9 +128,9 @@ function levelsOf(database: DatabaseSync, outermost: Outermost): Levels {
   let open = 0;
   return {
     count: () => open,
-    openTo(count, isReadOnly) {
+    openTo(count) {
       for (; open < count; open++) {
-        if (open === 0) outermost.begin(isReadOnly);
+        if (open === 0) outermost.begin();
         else database.exec(`SAVEPOINT ${nameOf(open)}`);
       }
     },
@@ -173,14 +175,14 @@ function nameOf(level: number): string {
 }
 
 /**
- * Begins a transaction. One that may write locks out all other connections at once; otherwise its commit could fail
- * after the call was reported as done.
+ * Begins a transaction that locks out all other connections at once; otherwise its commit could fail after the call was
+ * reported as done. A database that cannot be written to has no such lock.
  */
-function beginTransaction(database: DatabaseSync, isReadOnly: boolean): void {
+function beginTransaction(database: DatabaseSync): void {
   try {
-    database.exec(isReadOnly ? "BEGIN" : "BEGIN EXCLUSIVE");
+    database.exec("BEGIN EXCLUSIVE");
   } catch (error) {
-    if (isReadOnly || !isReadOnlyFault(error)) throw error;
+    if (!isReadOnlyFault(error)) throw error;
     database.exec("BEGIN");
   }
 }

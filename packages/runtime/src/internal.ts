@@ -19,7 +19,8 @@ export { boundNumbers, costNumbers, longestStopMs, meterNumbers, shareNumbers } 
 export { differences } from "./resources/differences.ts";
 export type { ComparedTrees } from "./resources/differences.ts";
 export { globMatcher } from "./resources/glob.ts";
-export { callOf, guardable, guardedBy } from "./resources/guard.ts";
+export { guardable, guardedBy } from "./resources/guard.ts";
+export { callOf } from "./resources/held-guard.ts";
 export {
   deepest,
   isName,

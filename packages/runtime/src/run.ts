@@ -103,6 +103,7 @@ export interface Run extends Emitter, Showing {
   readonly context: Fitting | undefined;
   /** What the model may call now, by name. */
   tools: ReadonlyMap<string, Tool>;
+  /** The policies that were given with it, then those of the evaluations around it. */
   readonly policies: readonly ToolPolicy[];
   readonly nativeOutput: boolean;
   readonly maxTurns: number;
@@ -189,7 +190,7 @@ const defaultMaxTurns = 64;
 /** The fields that `newRun` fills in; `startRun` decides all others. */
 type Own =
   | keyof Pick<Setup, "adapter" | "throttle" | "nativeOutput" | "prices" | "outputLimits">
-  | keyof Pick<Run, "policies" | "maxTurns" | "maxRepairs" | "expected">
+  | keyof Pick<Run, "maxTurns" | "maxRepairs" | "expected">
   | keyof Pick<
       Run,
       | "ended"
@@ -217,7 +218,7 @@ export function newRun(
   options: EvaluateOptions,
   of: Omit<Run, Own>,
 ): Run {
-  const { policies = nothing, maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
+  const { maxTurns = defaultMaxTurns, maxRepairs = 0, expect } = options;
   const behind = new Set<Promise<unknown>>();
   const { emit, publish, announce } = emitter(of, () => run);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
@@ -228,7 +229,6 @@ export function newRun(
     nativeOutput,
     prices,
     outputLimits,
-    policies,
     maxTurns,
     maxRepairs,
     expected: expect,

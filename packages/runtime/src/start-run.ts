@@ -21,7 +21,14 @@ import type { Tape } from "./recording/contract.ts";
 import { paceOf } from "./request/paced.ts";
 import { coreOf, type SessionCore } from "./session/session-core.ts";
 import { createSession } from "./session/session.ts";
-import { depthOf, enclosingOf, inheritedLimits, openRunResources, type Surroundings } from "./nested/inherit.ts";
+import {
+  depthOf,
+  enclosingOf,
+  inheritedLimits,
+  openRunResources,
+  policiesOf,
+  type Surroundings,
+} from "./nested/inherit.ts";
 import { checkUses } from "./tools/policies.ts";
 
 /** The tag of prompt overrides that an evaluation uses by default. */
@@ -126,6 +133,7 @@ async function buildRun(
     conversation,
     context,
     tools,
+    policies: policiesOf(options, nesting),
     startedAt,
     settings: settingsOf(options.settings, promptName),
     nesting,

@@ -1,5 +1,6 @@
 import { canonicalJson, contentHash } from "../canonical-json.ts";
-import { jsonSchemaOf, type JsonSchema } from "../schema.ts";
+import { withPossibleKeys } from "../keys-in-schema.ts";
+import { jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
 import { sha256 } from "../sha256.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
@@ -63,8 +64,7 @@ export function sectionHash(section: Section<never>): string {
 function toolHash(tool: Tool): string {
   const { name, description, input, output } = tool;
   const taken = canonicalSchema(jsonSchemaOf(input, "input", `The input of tool "${name}"`));
-  const given =
-    output === undefined ? "null" : canonicalSchema(jsonSchemaOf(output, "output", `The output of tool "${name}"`));
+  const given = output === undefined ? "null" : canonicalSchema(printedOutput(output, `The output of tool "${name}"`));
   // The canonical JSON of an object with these three.
   return sha256(`{"description":${canonicalJson(description)},"input":${taken},"output":${given}}`, "hex");
 }
@@ -76,6 +76,11 @@ function canonicalSchema(schema: JsonSchema): string {
   let text = canonicalSchemas.get(schema);
   if (text === undefined) canonicalSchemas.set(schema, (text = canonicalJson(schema)));
   return text;
+}
+
+/** @throws {DefinitionError} for what cannot be printed, or has a key that no result may have. */
+function printedOutput(output: Schema, what: string): JsonSchema {
+  return withPossibleKeys(jsonSchemaOf(output, "output", what), what);
 }
 
 /** Hashes what a provider receives with each tool that it runs; nothing where there are none. */

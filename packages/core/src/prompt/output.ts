@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { withPossibleKeys } from "../keys-in-schema.ts";
 import { isRecord } from "../values.ts";
 import { sentSchemaOf, containerOf, type JsonSchema, type Schema } from "../schema.ts";
 
@@ -11,9 +12,9 @@ export interface OutputSpec<Output> {
   readonly jsonSchema: JsonSchema;
 }
 
-/** @throws {DefinitionError} when the schema cannot be written as JSON Schema, or takes any text. */
+/** @throws {DefinitionError} when the schema cannot be written as JSON Schema, has a key that no JSON may have, or takes any text. */
 export function outputSpec<Output>(schema: Schema<unknown, Output>, what?: string): OutputSpec<Output> {
-  const jsonSchema = sentSchemaOf(schema, what);
+  const jsonSchema = withPossibleKeys(sentSchemaOf(schema, what), what);
   if (takesAnyText(schema)) {
     throw new DefinitionError(
       `${what ?? "An output"} takes any text, but would be asked for as JSON: leave output out, and the answer's text is the output.`,

@@ -68,7 +68,10 @@ export interface EvaluateOptions {
    * `[shared, provide(Tenant, tenant)]`. Of two for one key, the later counts.
    */
   readonly resources?: readonly (Binding | Resources)[] | Resources | undefined;
-  /** Run after the prompt's own: an approval, say. */
+  /**
+   * Run after the prompt's own: an approval, say. They watch evaluations inside this one's calls too, after the policies
+   * there: what needs an approval needs it wherever it is called. Default: none but those around.
+   */
   readonly policies?: readonly ToolPolicy[] | undefined;
   /**
    * Earlier turns of a conversation: `response.messages`, or `error.messages`, of the evaluation before.

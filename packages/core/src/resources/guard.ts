@@ -1,8 +1,9 @@
 /** The call in which a resource is used, as `guardedFor` gets it. */
 export interface CallGuard {
   /**
-   * True while the code that runs may change nothing: the handler of a `readOnly` tool, and a policy whose tool is
-   * `readOnly` or declares what it uses.
+   * True while the code that runs may not change the resource: the handler of a `readOnly` tool, a policy whose tool is
+   * `readOnly` or declares what it uses, and a call that has not locked the resource for writing, because the handle came
+   * to it from a policy, a factory or the call around.
    */
   isReadOnly(): boolean;
   /** @throws {RevokedError} when the call is over. */

@@ -6,6 +6,7 @@ import type { Prompt, RenderedPrompt } from "../prompt/template.ts";
 import type { EvaluateOptions, PromptResponse, ProviderAdapter } from "../provider/adapter.ts";
 import type { Resources, UsedResources } from "../resources/binding.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
+import { withPossibleKeys } from "../keys-in-schema.ts";
 import { checkLists } from "../lists.ts";
 import type { ResourceKey } from "../resources/key.ts";
 import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
@@ -172,7 +173,7 @@ const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
  * });
  * console.log(double.name); // double
  * ```
- * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object, JSON Schema that cannot be used, `uses` that holds no resource keys, a timeout that is not positive.
+ * @throws {DefinitionError} on a malformed name, without a description or `execute`, an input that is not an object or has a key that no JSON may have, JSON Schema that cannot be used, `uses` that holds no resource keys, a timeout that is not positive.
  */
 export function defineTool<
   IS extends ToolSchema,
@@ -190,7 +191,8 @@ export function defineTool<
   if (typeof execute !== "function") throw new DefinitionError(`The tool "${name}" needs execute: a function.`);
   const input = standardSchemaOf(tool.input, `The input of tool "${name}"`);
   const output = standardSchemaOf(tool.output, `The output of tool "${name}"`) as Schema | undefined;
-  if (containerOf(jsonSchemaOf(input, "input", `The input of tool "${name}"`)) !== "object") {
+  const printed = jsonSchemaOf(input, "input", `The input of tool "${name}"`);
+  if (containerOf(withPossibleKeys(printed, `The input of tool "${name}"`)) !== "object") {
     throw new DefinitionError(`The input of tool "${tool.name}" must be an object schema.`);
   }
   checkLists(`tool "${name}"`, tool, "uses", "examples");

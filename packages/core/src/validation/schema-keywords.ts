@@ -14,7 +14,7 @@ interface PartBelow {
   readonly part: unknown;
 }
 
-const one = (
+const one = /* @__PURE__ */ (
   "additionalProperties unevaluatedProperties propertyNames unevaluatedItems additionalItems contains not if then else " +
   "contentSchema"
 ).split(" ");
@@ -54,7 +54,7 @@ const count: Form = ["a whole number that is not negative", isCount];
 const schemas: Form = ["a list of schemas that is not empty", (value) => Array.isArray(value) && value.length > 0];
 const named: Form = ["an object of schemas", isRecord];
 
-const forms: ReadonlyMap<string, Form> = new Map([
+const forms: ReadonlyMap<string, Form> = /* @__PURE__ */ new Map([
   [
     "type",
     [

@@ -237,7 +237,7 @@ test.each(stores)(
   "OVR-4 what is seeded into %s can be read, whatever the prompt's parts are called",
   async (_, make) => {
     const odd = ["constructor", "prototype"];
-    const input = z.object({ prototype: z.string().describe("a drawing"), at: z.string().describe("where") });
+    const input = z.object({ toString: z.string().describe("a drawing"), at: z.string().describe("where") });
     const tools = odd.map((name) => defineTool({ name, description: name, input, execute: () => name }));
     const sections = [...odd, "plain"].map((key) => ({ key, text: key }));
     const given = definePrompt({ key: "odd", sections: [...sections, { key: "tools", text: "x", tools }] });

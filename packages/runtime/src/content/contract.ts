@@ -36,6 +36,8 @@ export interface RunFiles {
   generated(files: readonly GeneratedFile[]): Promise<readonly PlacedFile[]>;
   /** Takes up what the model made and the record of the run has. */
   takeUp(files: readonly PlacedFile[]): void;
+  /** Forgets what the model has made but for the first ones: an attempt is undone. */
+  keepMade(count: number): void;
   /** Why the messages cannot be sent to it; undefined: they can. Their bytes have been loaded. */
   refuses(messages: readonly Message[], by: TakesFiles): Failure | undefined;
   /**

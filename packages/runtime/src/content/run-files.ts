@@ -60,6 +60,7 @@ export function openRunFiles(run: Run): RunFiles {
     takeUp(files) {
       for (const { file } of files) made.push(file);
     },
+    keepMade: (count) => void (made.length = count),
     refuses(messages, by) {
       const sent = messagesForAny(messages, by);
       return isFailure(sent) ? sent : undefined;

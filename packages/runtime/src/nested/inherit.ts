@@ -1,4 +1,11 @@
-import { DefinitionError, type Binding, type EvaluateOptions, type Resources, type StreamEvent } from "@proviso/core";
+import {
+  DefinitionError,
+  type Binding,
+  type EvaluateOptions,
+  type Resources,
+  type StreamEvent,
+  type ToolPolicy,
+} from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { describeValue, isThenable } from "@proviso/core/internal";
 import { isFailure, readOption, type Failure } from "../failures.ts";
@@ -52,6 +59,15 @@ export function inheritedLimits(nesting: Nesting | undefined): LimitOptions | un
   const { deadline, budget } = nesting.run.limits;
   return { signal: nesting.signal, deadline, budget };
 }
+
+/** The policies of an evaluation: its own, then those of the evaluations around it, which hold inside their calls too. */
+export function policiesOf({ policies = none }: EvaluateOptions, nesting: Nesting | undefined): readonly ToolPolicy[] {
+  const around = nesting?.run.policies ?? none;
+  if (around.length === 0) return policies;
+  return [...policies, ...around.filter((policy) => !policies.includes(policy))];
+}
+
+const none: readonly never[] = Object.freeze([]);
 
 /** @throws {DefinitionError} for an evaluation that is nested too deep. */
 export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefined): Pick<Run, "depth" | "maxDepth"> {

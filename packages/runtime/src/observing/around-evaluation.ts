@@ -1,8 +1,9 @@
 import type { Prompt, Step } from "@proviso/core";
 import { logSafely } from "../logging.ts";
 import type { Surroundings } from "../nested/inherit.ts";
-import type { Setup } from "../run.ts";
-import { redactionOf } from "../secrets/structure.ts";
+import type { Run, Setup } from "../run.ts";
+import { redactionOf, type Redaction } from "../secrets/structure.ts";
+import type { Observing } from "./contract.ts";
 import type { Observers } from "./observers.ts";
 import { runAround, type Observed } from "./passing.ts";
 
@@ -11,26 +12,33 @@ export function aroundEvaluation<T>(
   observers: Observers,
   { world, provider }: Setup,
   prompt: Prompt,
-  around: Surroundings,
+  around: Surroundings & { readonly observe: NonNullable<Surroundings["observe"]> },
   evaluate: (around: Surroundings) => Promise<T>,
 ): Promise<T> {
   const evaluationId = around.evaluationId ?? idFrom(world);
   if (evaluationId === undefined) return evaluate(around);
-  const redaction = redactionOf(world.secrets);
+  const own = redactionOf(world.secrets);
+  let run: Run | undefined;
+  // Once it runs, it hides the secrets of evaluations inside it, too.
+  const redaction = (): Redaction => run?.redaction ?? own;
   const promptName = nameOf(prompt);
   const { nesting, watch } = around;
   const parent = nesting && Object.freeze({ evaluationId: nesting.run.evaluationId, callId: nesting.callId ?? "" });
   const { name, model } = provider;
-  const own = { kind: "evaluation", evaluationId, promptName, provider: name, model } as const;
-  const step: Step = Object.freeze({ ...own, streamed: watch !== undefined, ...(parent && { parent }) });
+  const of = { kind: "evaluation", evaluationId, promptName, provider: name, model } as const;
+  const step: Step = Object.freeze({ ...of, streamed: watch !== undefined, ...(parent && { parent }) });
   const observed: Observed = {
     log(level, fields, message) {
       if (world.logger === undefined) return;
-      logSafely(world.logger, level, () => redaction.log({ promptName, evaluationId, ...fields }), message);
+      logSafely(world.logger, level, () => redaction().log({ promptName, evaluationId, ...fields }), message);
     },
-    hide: redaction.value,
+    hide: (value) => redaction().value(value),
   };
-  return runAround(observers, observed, step, () => evaluate({ ...around, evaluationId }));
+  const observe = (begun: Run): Observing => {
+    run = begun;
+    return around.observe(begun);
+  };
+  return runAround(observers, observed, step, () => evaluate({ ...around, observe, evaluationId }));
 }
 
 /** undefined: the evaluation cannot begin without an id, and says so itself. */

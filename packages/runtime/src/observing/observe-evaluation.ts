@@ -2,7 +2,7 @@
 import type { EvaluateOptions, Prompt } from "@proviso/core";
 import type { Surroundings } from "../nested/inherit.ts";
 import { ownRecordOf } from "../recording/run-value.ts";
-import type { DrivenSetup } from "../run.ts";
+import type { DrivenSetup, Run } from "../run.ts";
 import { aroundEvaluation } from "./around-evaluation.ts";
 import type { Observers } from "./observers.ts";
 import { RunObserving } from "./run-observing.ts";
@@ -15,7 +15,7 @@ export async function observeEvaluation<T>(
   [setup, prompt, given, around]: Given,
   evaluate: (options: EvaluateOptions, around: Surroundings) => Promise<T>,
 ): Promise<T> {
-  const observed: Surroundings = { ...around, observe: (run) => new RunObserving(run, observers) };
+  const observed = { ...around, observe: (run: Run) => new RunObserving(run, observers) };
   if (!observers.surrounds) return evaluate(given, observed);
   const { options, open } = ownRecordOf(given, setup.journal, around);
   const opening = open?.(setup, prompt, options);

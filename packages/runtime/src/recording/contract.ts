@@ -220,10 +220,10 @@ export interface Tape<Run> extends TapeNumbers {
   error(run: Run): EvaluationFailure | undefined;
   /** Calls that overlap are about to begin. */
   callsOverlap(run: Run): void;
-  /** A call that a limit stopped is about to be recorded: those that had ended are. */
-  stops(run: Run): void;
+  /** A call that a limit stopped is about to be recorded, or all are: those that had ended by themselves are recorded. */
+  stops(run: Run, stop?: Failure): void;
   /** Records a call that has ended, also where another one, beside it, has suspended the run. */
-  keeping<T>(run: Run, call: ToolCall, record: () => T | Promise<T>): T | Promise<T>;
+  keeping<T>(run: Run, ended: EndedCall, record: () => T | Promise<T>): T | Promise<T>;
   /** A call has succeeded: it counts, or will when its transaction has ended. */
   succeeded(run: Run, call: ToolCall, transaction: Transaction): void;
   /** A transaction of the run's calls is about to end. undefined: nothing of it is outside the record. */
@@ -235,6 +235,15 @@ export interface Tape<Run> extends TapeNumbers {
   end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome>;
   /** The evaluation could not begin: returns what it rejects with. */
   notBegun(error: EvaluationFailure): Promise<EvaluationFailure>;
+}
+
+/** A call that is over. */
+export interface EndedCall {
+  readonly call: ToolCall;
+  /** The limit that stopped it; undefined: it ended by itself. */
+  readonly stop?: Failure | undefined;
+  /** What it failed with. */
+  readonly cause?: unknown;
 }
 
 /** A numbered event. */

@@ -1,6 +1,7 @@
 // The deltas of a streamed answer, as a record has them: without secrets.
 import type { ModelDelta } from "@proviso/core/provider";
 import { textOf } from "../streaming/deltas.ts";
+import { ShownAnswer } from "../streaming/shown-text.ts";
 import type { Secrets } from "../secrets.ts";
 import type { EntryContent, EntryOf } from "./entries.ts";
 
@@ -13,11 +14,11 @@ export function deltaOf({ text, of }: EntryOf<"delta">): ModelDelta {
 
 /**
  * Returns what keeps a delta before it is taken. What may become a secret is held back until more has come, as it is in
- * what is streamed; what is held back at the end is in the answer. What comes when the evaluation is over is neither kept
- * nor taken.
+ * what is streamed; what is held back at the end is in the answer. Where a secret becomes known, what is kept from then on
+ * hides it, too. What comes when the evaluation is over is neither kept nor taken.
  */
 export function keptDeltas(
-  secrets: Secrets | undefined,
+  known: () => Secrets | undefined,
   {
     keep,
     take,
@@ -28,16 +29,17 @@ export function keptDeltas(
     isOver(): boolean;
   },
 ): (delta: ModelDelta) => void {
-  let pieces: Partial<Record<"text" | "reasoning", ReturnType<Secrets["pieces"]>>> = {};
+  const takeBack = (): void => keep({ text: "", of: "reset" });
+  const show = (of: "text" | "reasoning", text: string): void => keep(of === "text" ? { text } : { text, of });
+  const kept = new ShownAnswer(known, { show, takeBack });
   return (delta) => {
     if (isOver()) return;
     if (delta.kind === "reset") {
-      pieces = {};
-      keep({ text: "", of: "reset" });
+      kept.reset();
+      takeBack();
     } else {
       const text = textOf(delta);
-      const hidden = secrets === undefined ? text : (pieces[delta.kind] ??= secrets.pieces()).add(text);
-      if (hidden !== "") keep(delta.kind === "text" ? { text: hidden } : { text: hidden, of: delta.kind });
+      if (text !== "") kept.add(delta.kind, text);
     }
     take(delta);
   };

@@ -26,7 +26,8 @@ export function insideAnswers(entries: readonly JournalEntry[]): ReadonlyMap<str
     } else if (entry.kind === "asked" && entry.key !== undefined) asked.set(evaluationId, entry.key);
     else if (entry.kind === "answered" && entry.answer.failure === undefined && entry.isRedacted !== true) {
       const [key, callId] = [asked.get(evaluationId), calls.get(evaluationId)];
-      if (key === undefined || callId === undefined) continue;
+      // An answer that was cut is asked for again: the budget that cut it may be another one now.
+      if (key === undefined || callId === undefined || entry.answer.finishReason === "length") continue;
       const ofCall = kept.get(callId) ?? new Map<string, Answered>();
       kept.set(callId, ofCall.set(key, entry));
     }

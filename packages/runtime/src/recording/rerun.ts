@@ -28,7 +28,7 @@ import type {
   RecordedRequest,
   Tape,
 } from "./contract.ts";
-import { Decisions } from "./decisions.ts";
+import { canWait, Decisions } from "./decisions.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
@@ -248,13 +248,12 @@ export class Rerun extends ReadTape implements Tape<Run> {
 
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation> {
     if (this.#found !== undefined || this.#isOver) return parts.thrown(this.#over());
-    if (run.isInside) return parts.execute();
-    const recorded = this.#recorded.get(run.turn, parts.call.id);
-    if (recorded === undefined) return parts.thrown(this.#over());
-    this.#now = Math.max(this.#now, recorded.at);
+    const recorded = run.isInside ? undefined : this.#recorded.get(run.turn, parts.call.id);
+    if (recorded === undefined && !run.isInside) return parts.thrown(this.#over());
+    this.#now = Math.max(this.#now, recorded?.at ?? 0);
     const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
-    if (!recorded.isUnknown) return parts.execute();
+    if (recorded?.isUnknown !== true) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
   }
@@ -275,6 +274,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   suspend(run: Run, { call }: PolicyQuestion, { question }: Suspension): void {
+    if (!canWait(run)) return;
     const recorded = run.isInside ? undefined : this.#recorded.get(run.turn, call.id);
     if (recorded !== undefined) {
       const path = `${recorded.end.name}: a decision`;

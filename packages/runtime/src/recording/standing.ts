@@ -165,6 +165,8 @@ export function unknownCalls(entries: readonly JournalEntry[]): readonly Unknown
       begun.set(key, { turn, callId, name: names.get(key) ?? "", isFinished, isStopped: false });
     } else if (entry.kind === "committed") {
       for (const callId of entry.callIds) begun.delete(keyOf(entry.turn, callId));
+    } else if (entry.kind === "suspended") {
+      for (const [key, call] of Array.from(begun)) begun.set(key, { ...call, isStopped: true });
     } else if (entry.kind === "event") {
       const { event } = entry;
       if (event.type === "tool.requested") names.set(keyOf(event.turn, event.callId), event.name);
@@ -196,9 +198,11 @@ export class AttemptStops {
     if (entry.kind === "started") this.#begun.add(`${entry.turn} ${entry.callId}`);
   }
 
-  /** What became of a call whose handler had begun, and whose end was a failure. */
-  effectOf(event: Pick<ToolInvoked, "turn" | "callId" | "ran">): "unknown" | "undone" {
-    return event.ran && this.leftOpen(event) ? "unknown" : "undone";
+  /** What became of a call of which it was kept that its handler begins, and whose end was a failure. */
+  effectOf(event: Pick<ToolInvoked, "turn" | "callId" | "ran">): "not-started" | "unknown" | "undone" {
+    // The record says that the handler begins, and then it was too late.
+    if (!event.ran) return "not-started";
+    return this.leftOpen(event) ? "unknown" : "undone";
   }
 
   /** Whether a call whose end was a failure may have been done: not where it was kept from beginning in this attempt. */

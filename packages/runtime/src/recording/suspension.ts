@@ -60,17 +60,17 @@ function suspensionsIn(entries: readonly JournalEntry[], isOpen: boolean): reado
  */
 export function withDecisions(entries: readonly JournalEntry[], all: readonly JournalEntry[]): readonly JournalEntry[] {
   const ends = entries.flatMap((entry) => {
-    const isEnd = entry.kind === "event" && entry.event.type === "tool.invoked";
-    return isEnd && entry.evaluationId === all[0]?.evaluationId ? [{ index: entry.index, event: entry.event }] : [];
+    if (entry.kind !== "event" || entry.event.type !== "tool.invoked") return [];
+    return entry.evaluationId === all[0]?.evaluationId ? [{ index: entry.index, event: entry.event }] : [];
   });
   const known = new Set(entries);
   const decisions = all.filter((entry) => {
     if ((entry.kind !== "suspended" && entry.kind !== "resolved") || known.has(entry)) return false;
     const callId = entry.kind === "suspended" ? entry.pending.callId : entry.callId;
-    // A call inside of another one is known by its key.
+    // A call inside of another one is known by its key, and has the turn of the evaluation there.
     return ends.some(({ index, event }) => {
-      const isOne = "callId" in event && (entry.key !== undefined || event.callId === callId);
-      return isOne && index > entry.index && "turn" in event && event.turn === entry.turn;
+      if (index <= entry.index) return false;
+      return entry.key !== undefined || (event.callId === callId && event.turn === entry.turn);
     });
   });
   return decisions.length === 0 ? entries : [...entries, ...decisions].toSorted((a, b) => a.index - b.index);

@@ -91,7 +91,7 @@ export class TapeAnswers extends TapeEvents {
     const { evaluationId, turn } = run;
     const keep = (delta: { readonly text: string; readonly of?: "reasoning" | "reset" }): void =>
       this.append(evaluationId, { kind: "delta", turn, try: attempt, ...delta });
-    return keptDeltas(run.world.secrets, { keep, take, isOver: () => this.#isOver(run) });
+    return keptDeltas(() => run.world.secrets, { keep, take, isOver: () => this.#isOver(run) });
   }
 
   #answered(run: Run, of: RecordedRequest, answer: ModelResponse | ModelFailure): Answered | Promise<Answered> {

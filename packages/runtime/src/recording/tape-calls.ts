@@ -3,7 +3,7 @@ import type { PolicyDecision, Suspension, ToolCall, ToolReturn } from "@proviso/
 import { after } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
-import type { HandlerParts, KeptCalls, PolicyQuestion } from "./contract.ts";
+import type { EndedCall, HandlerParts, KeptCalls, PolicyQuestion } from "./contract.ts";
 import { canWait, Decisions, suspendedFault } from "./decisions.ts";
 import { deltaOf } from "./deltas.ts";
 import { Dispatches } from "./dispatches.ts";
@@ -148,9 +148,10 @@ export class TapeCalls extends TapeAnswers {
     return reason === "suspended" && this.isLive && !run.isInside && !this.isInTurn && id !== this.#suspendedCall;
   }
 
-  keeping<T>(run: Run, call: ToolCall, record: () => T | Promise<T>): T | Promise<T> {
+  keeping<T>(run: Run, { call, stop, cause }: EndedCall, record: () => T | Promise<T>): T | Promise<T> {
     const { fault } = this;
-    if (fault === undefined || !this.standsBeside(run, call)) return record();
+    const hasEnded = stop === undefined && !(cause instanceof TapeFault);
+    if (fault === undefined || !hasEnded || !this.standsBeside(run, call)) return record();
     this.fault = undefined;
     const suspendAgain = (): void => void (this.fault ??= fault);
     const recording = after(undefined, record);

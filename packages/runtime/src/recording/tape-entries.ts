@@ -210,7 +210,8 @@ export class TapeEntries {
       const found = { ...(override === undefined ? {} : { override }), ...(params === undefined ? {} : { params }) };
       this.append(this.evaluationId, { kind: "adopted", ...found });
     }
-    if (source.mode === "fork") return;
+    // A fork begins; it goes on in its later attempts.
+    if (source.mode === "fork" && attempt === 1) return;
     const unknown = opened.unknown.map(({ callId, name }) => ({ callId, name }));
     const keptSteps = stepsIn(opened.entries);
     this.main?.emit({ type: "run.resumed", runId, attempt, keptSteps, unknown });

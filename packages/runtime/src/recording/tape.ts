@@ -139,11 +139,13 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   }
 
   callsOverlap(run: Run): void {
-    this.#overlapping = !run.isInside && !this.isInTurn;
+    if (!run.isInside) this.#overlapping = !this.isInTurn;
   }
 
-  stops(run: Run): void {
+  stops(run: Run, stop?: Failure): void {
     if (run.isInside) return;
+    // An evaluation inside the call, or its handler, may have met the limit first.
+    if (stop?.stop === "deadline" || stop?.stop === "aborted" || stop?.stop === "budget") this.#met("race", stop);
     const content = this.#stoppedThem;
     [this.#overlapping, this.#stoppedThem] = [false, undefined];
     if (content !== undefined) this.append(this.evaluationId, content);

@@ -3,7 +3,7 @@ import { isThenable } from "@proviso/core/internal";
 import { hasJoined, type Participant } from "../transactions/snapshots.ts";
 import { join, joinAtOnce, type Transaction } from "../transactions/transaction.ts";
 import { isInSingleton, usedIn, type AskerSources, type Asking, type User } from "./asking.ts";
-import { guarded, guardOfCurrentCall, unguarded } from "./guard.ts";
+import { guarded, unguarded } from "./guard.ts";
 import { isFaultOfCall, maker, type Found } from "./making.ts";
 import type { Key } from "./store.ts";
 
@@ -123,6 +123,6 @@ async function opened(make: () => Found): Promise<unknown> {
 
 /** A handler and a factory get a view that ends with the call; the application gets the resource. */
 function asSeenBy({ path, isInjected, call }: Asking, instance: unknown): unknown {
-  if (call !== undefined && !isInSingleton(path)) return guarded(instance, call.guard);
-  return isInjected ? guarded(instance, guardOfCurrentCall) : instance;
+  if (call !== undefined && !isInSingleton(path)) return guarded(instance, call);
+  return isInjected ? guarded(instance, undefined) : instance;
 }

@@ -1,16 +1,16 @@
 import { guardedFor, type CallGuard, type Filesystem, type Guardable } from "@proviso/core";
 import { isGuardable } from "@proviso/core/internal";
 import { hiddenField } from "../hidden-field.ts";
-import { currentTransaction } from "../transactions/async-context.ts";
+import { HeldGuard, type Holder } from "./held-guard.ts";
 
 /** Where a view names the resource behind it: locks go by that one's identity. */
 const resourceBehind = Symbol("resource behind the view");
 const behind = /* @__PURE__ */ hiddenField<object>();
 
-/** The resource as this call may use it; one without `guardedFor` as it is. */
-export function guarded<T>(resource: T, guard: CallGuard): T {
+/** The resource as this call, or undefined: the call that runs when it is used, may use it; one without `guardedFor` as it is. */
+export function guarded<T>(resource: T, call: Holder | undefined): T {
   if (!isGuardable(resource)) return resource;
-  const view = resource[guardedFor](guard);
+  const view = resource[guardedFor](new HeldGuard(unguarded(resource), call));
   // Ours say it themselves; a hidden field is for those of other makes.
   if (view !== resource && (view as Behind)[resourceBehind] === undefined) behind.set(view, unguarded(resource));
   return view as T;
@@ -78,21 +78,4 @@ export function guardable<T extends Filesystem>(
     });
   };
   return Object.defineProperty(filesystem, guardedFor, { value: view });
-}
-
-/** The guard of the call that runs, for what a factory was given before there was a call. */
-export const guardOfCurrentCall: CallGuard = {
-  isReadOnly: () => currentGuard()?.isReadOnly() ?? false,
-  assertLive: () => currentGuard()?.assertLive(),
-  assertMayChange: (what) => currentGuard()?.assertMayChange(what),
-  fail: (why) => currentGuard()?.fail(why),
-};
-
-function currentGuard(): CallGuard | undefined {
-  return currentTransaction()?.guard;
-}
-
-/** One guard for each call, also of a handle that outlives it. */
-export function callOf(guard: CallGuard): CallGuard {
-  return guard === guardOfCurrentCall ? (currentGuard() ?? guard) : guard;
 }

@@ -102,6 +102,7 @@ type Before = Pick<Run, "toolChoice" | "reasoning" | "turn" | "prices"> & {
   readonly messages: ReturnType<Run["conversation"]["messages"]>;
   readonly question: number | undefined;
   readonly results: number;
+  readonly files: number;
 };
 
 function stateOf(run: Run): Before {
@@ -115,17 +116,20 @@ function stateOf(run: Run): Before {
     messages: conversation.messages(),
     question,
     results: toolResults.length,
+    files: run.files?.made.length ?? 0,
   };
 }
 
 /** The evaluation as it was, but for what it has spent and the turns that it has used. */
-function putBack(run: Run, { toolChoice, reasoning, turn, prices, messages, question, results }: Before): void {
+function putBack(run: Run, before: Before): void {
+  const { toolChoice, reasoning, turn, prices, messages, question, results, files } = before;
   run.toolChoice = toolChoice;
   run.reasoning = reasoning;
   run.prices = prices;
   run.knownCost = undefined;
   run.inputCorrection = undefined;
   run.toolResults.length = results;
+  run.files?.keepMade(files);
   run.conversation.replace({ messages, question });
   if (run.watch === undefined) return;
   // A page that shows the text takes back what has come since.

@@ -1,14 +1,14 @@
 // 1. What an attempt emits after its end is dropped.
 // 2. The deltas since the last reset are what the turn's text begins with; once it is complete they are all of it. What
 //    may become a secret is held back, so that the deltas add up to the text as other events show it. The same holds for
-//    the model's thoughts, which are never part of the text.
+//    the model's thoughts, which are never part of the text. Where a secret becomes known that was shown, all is taken
+//    back and shown without it.
 // 3. What an attempt streams is bounded: the delta that passes the bound throws, which ends the provider's reading.
 import type { AssistantMessage, ModelFailure } from "@proviso/core";
-import type { OutputSpec } from "@proviso/core/internal";
 import type { ModelDelta } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
-import type { Secrets } from "../secrets.ts";
 import { partialOutput, type PartialReader } from "./partial-output.ts";
+import { ShownAnswer } from "./shown-text.ts";
 
 /** UTF-16 units of the text and the thoughts that one attempt may stream: more than any model answers. */
 const longestAnswer = 16 * 1024 * 1024;
@@ -29,8 +29,7 @@ export interface TurnDeltas {
 /** `before` is what the output begins with: the text of an answer that its provider paused. */
 export function turnDeltas(run: Run, before = ""): TurnDeltas {
   const { turn } = run;
-  const { secrets } = run.world;
-  const output = run.rendered.output && outputReader(run.rendered.output, secrets);
+  const output = outputReader(run);
   const bound = new AnswerBound();
   let isShown = false;
   let [attempts, current] = [0, 0];
@@ -38,64 +37,68 @@ export function turnDeltas(run: Run, before = ""): TurnDeltas {
     isShown = true;
     run.publish(event);
   };
-  const answer = new Stretch(secrets, (text) => show({ type: "text.delta", turn, text }));
-  const thoughts = new Stretch(secrets, (text) => show({ type: "reasoning.delta", turn, text }));
-
-  const add = (text: string): void => {
-    answer.add(text);
-    showOutput(output?.read(before + answer.received));
-  };
-  const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
-    if (read !== undefined) show({ type: "output.delta", turn, partial: read.value as never });
-  };
-  const takeBack = (): void => {
-    answer.reset();
-    thoughts.reset();
+  const hideAll = (): void => {
     output?.reset();
-    bound.reset();
     if (isShown) run.publish({ type: "text.reset", turn });
     isShown = false;
   };
-  const take = (delta: ModelDelta): void => {
-    if (delta.kind === "reset") takeBack();
-    else {
-      const text = textOf(delta);
-      bound.add(text);
-      if (delta.kind === "text") add(text);
-      else thoughts.add(text);
-    }
+  const showText = (kind: Kind, text: string): void => show({ type: `${kind}.delta`, turn, text });
+  const answer = new ShownAnswer(() => run.world.secrets, { show: showText, takeBack: hideAll });
+  const showOutput = (read: ReturnType<PartialReader["read"]>): void => {
+    if (read !== undefined) show({ type: "output.delta", turn, partial: read.value as never });
+  };
+  const add = (kind: Kind, text: string): void => {
+    answer.add(kind, text);
+    if (kind === "text") showOutput(output?.read(before + answer.received("text")));
+  };
+  const takeBack = (): void => {
+    answer.reset();
+    bound.reset();
+    hideAll();
   };
   return {
     begin() {
       takeBack();
       const attempt = (current = ++attempts);
       return (delta) => {
-        if (attempt === current && (delta.kind === "reset" || textOf(delta) !== "")) take(delta);
+        if (attempt !== current) return;
+        if (delta.kind === "reset") return takeBack();
+        const text = textOf(delta);
+        if (text === "") return;
+        bound.add(text);
+        add(delta.kind, text);
       };
     },
     end() {
       current = 0;
-      return thoughts.received + answer.received;
+      return answer.received("reasoning") + answer.received("text");
     },
     fault: () => bound.fault(),
     complete({ text, reasoning = "" }) {
+      const whole = { reasoning, text };
       // A provider may have emitted nothing of its text, only a part, or something else.
-      if (!text.startsWith(answer.received) || !reasoning.startsWith(thoughts.received)) takeBack();
-      if (thoughts.received.length < reasoning.length) thoughts.add(reasoning.slice(thoughts.received.length));
-      thoughts.end();
-      if (answer.received.length < text.length) add(text.slice(answer.received.length));
-      answer.end();
-      showOutput(output?.finish(before + answer.received));
+      if (!kinds.every((kind) => whole[kind].startsWith(answer.received(kind)))) takeBack();
+      for (const kind of kinds) {
+        const rest = whole[kind].slice(answer.received(kind).length);
+        if (rest !== "") add(kind, rest);
+        answer.end(kind);
+      }
+      showOutput(output?.finish(before + answer.received("text")));
     },
   };
 }
 
-/** Reads the output while its text arrives; nothing of it is made before the first text. */
-function outputReader(spec: OutputSpec<unknown>, secrets: Secrets | undefined) {
+const kinds = ["reasoning", "text"] as const;
+type Kind = (typeof kinds)[number];
+
+/** Reads the output while its text arrives; nothing of it is made before the first text. undefined: there is none. */
+function outputReader(run: Run) {
+  const { output: spec } = run.rendered;
   let partial: PartialReader | undefined;
+  if (spec === undefined) return undefined;
   return {
     read(text: string) {
-      partial ??= partialOutput(spec, (unfinished) => secrets?.pieces().add(unfinished) ?? unfinished);
+      partial ??= partialOutput(spec, (unfinished) => run.world.secrets?.pieces().add(unfinished) ?? unfinished);
       return partial.read(text);
     },
     finish: (text: string) => partial?.finish(text),
@@ -122,39 +125,6 @@ class AnswerBound {
   fault(): ModelFailure | undefined {
     if (this.#received <= longestAnswer) return undefined;
     return { failure: "provider", reason: "invalid_response", message: tooLong };
-  }
-}
-
-/** The text of an answer, or its thoughts, as far as it was received; what may become a secret is held back. */
-class Stretch {
-  received = "";
-  readonly #secrets: Secrets | undefined;
-  readonly #emit: (text: string) => void;
-  #pieces: ReturnType<Secrets["pieces"]> | undefined;
-
-  constructor(secrets: Secrets | undefined, emit: (text: string) => void) {
-    this.#secrets = secrets;
-    this.#emit = emit;
-    this.#pieces = secrets?.pieces();
-  }
-
-  add(text: string): void {
-    this.received += text;
-    this.#show(this.#pieces === undefined ? text : this.#pieces.add(text));
-  }
-
-  /** Emits what was held back. */
-  end(): void {
-    if (this.#pieces !== undefined) this.#show(this.#pieces.end());
-  }
-
-  reset(): void {
-    this.received = "";
-    this.#pieces = this.#secrets?.pieces();
-  }
-
-  #show(text: string): void {
-    if (text !== "") this.#emit(text);
   }
 }
 

@@ -1,5 +1,5 @@
 // Calls that were prepared, in one transaction: announced, run, undone where they fail, recorded, answered.
-import type { RejectedParams, ToolCall, ToolInvoked, ToolMessage, ToolResult } from "@proviso/core";
+import type { RejectedParams, ToolCall, ToolMessage, ToolResult } from "@proviso/core";
 import { messageOf, after, allOf } from "@proviso/core/internal";
 import { elapsedMs } from "../environment.ts";
 import { isFailure, type Failure } from "../failures.ts";
@@ -8,6 +8,7 @@ import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";
 import { beginCalls, beginEach } from "./begin.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
+import { orderResults, stoppedLast } from "./order.ts";
 import { invoke, requestedEvent } from "./run-call.ts";
 import { withFeedback } from "./feedback.ts";
 import { toolMessage, failed } from "./result.ts";
@@ -54,7 +55,7 @@ export function runInTransaction(
       const invocations = prepared.map((each) => ("tool" in each ? notRun(each.call, transaction) : each));
       return recordAndAnswer(run, calls, invocations, noTransaction, startedAt);
     }
-    const batch = { run, calls, prepared, watched, startedAt, transaction };
+    const batch = { run, calls, prepared, watched, startedAt, transaction, ended: [] };
     return accepted.length === 1
       ? runBegun(batch, noOwn)
       : beginEach(run, accepted, transaction).then((own) => runBegun(batch, own));
@@ -69,6 +70,8 @@ interface Batch {
   readonly watched: Watched;
   readonly startedAt: number;
   readonly transaction: Transaction;
+  /** The transactions inside the common one that have ended: what outlives the process is committed with the last of them. */
+  readonly ended: Transaction[];
 }
 /** The transactions that calls have inside the common one. */
 type OwnTransactions = Map<ToolCall, Transaction>;
@@ -93,7 +96,7 @@ function runBegun(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<Tur
 /** Ends the transactions, whatever comes of the calls. */
 async function endAfter(
   working: TurnOutcome | Promise<TurnOutcome>,
-  { run, calls, transaction }: Batch,
+  { run, calls, transaction, ended }: Batch,
   own: OwnTransactions,
   before: number,
 ): Promise<TurnOutcome> {
@@ -112,11 +115,12 @@ async function endAfter(
     }
     for (const each of own.values()) {
       run.observing?.changed(each, false);
-      await endRecorded(run, each);
+      await endInside(run, each, ended);
     }
     run.observing?.changed(transaction, false);
     const ending = endRecorded(run, transaction);
     if (ending !== undefined) await ending;
+    for (const each of ended) await run.tape?.committed(run, each);
   }
 }
 
@@ -126,23 +130,32 @@ function endRecorded(run: Run, transaction: Transaction): Promise<void> | undefi
   return committing === undefined ? endTransaction(transaction) : commitRecorded(run, transaction, committing);
 }
 
+/** Ends a transaction inside the common one; that it is committed is recorded when the last of them has ended. */
+async function endInside(run: Run, transaction: Transaction, ended: Transaction[]): Promise<void> {
+  const committing = run.tape?.committing(run, transaction);
+  await (committing === undefined ? endTransaction(transaction) : endKept(transaction, committing));
+  ended.push(transaction);
+}
+
 async function commitRecorded(run: Run, transaction: Transaction, committing: Promise<void>): Promise<void> {
+  await endKept(transaction, committing);
+  await run.tape?.committed(run, transaction);
+}
+
+/** Ends a transaction when it is kept that it will; what cannot be recorded does not count. */
+async function endKept(transaction: Transaction, committing: Promise<void>): Promise<void> {
   try {
     await committing;
   } catch (fault) {
-    // What cannot be recorded does not count.
     await rollback(transaction);
     await endTransaction(transaction);
     throw fault;
   }
   await endTransaction(transaction);
-  await run.tape?.committed(run, transaction);
 }
 
-function runCalls(
-  { run, calls, prepared, watched, startedAt, transaction }: Batch,
-  own: OwnTransactions,
-): TurnOutcome | Promise<TurnOutcome> {
+function runCalls(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<TurnOutcome> {
+  const { run, calls, prepared, watched, startedAt, transaction } = batch;
   const transactionOf = (call: ToolCall): Transaction => own.get(call) ?? transaction;
   if (calls.length > 1) run.tape?.callsOverlap(run);
   const begun = prepared.map((each) => ("tool" in each ? announceUnlessStopped(run, each) : each));
@@ -152,7 +165,7 @@ function runCalls(
       const invoked = invoke(run, each, transactionOf(each.call), watched);
       // Calls beside each other are recorded together, when the slowest has ended.
       const invocation = calls.length === 1 ? invoked : after(invoked, (ended) => timed(run, ended, startedAt));
-      return own.size === 0 ? invocation : endEarly(run, each.call, invocation, own, startedAt);
+      return own.size === 0 ? invocation : endEarly(batch, each.call, invocation, own);
     }),
   );
   return after(invoking, (ended) => {
@@ -188,34 +201,27 @@ function isToUndo(invocation: Invocation | Recorded | undefined): boolean {
  * may evaluate then. The others end together, in the model's order.
  */
 async function endEarly(
-  run: Run,
+  { run, startedAt, ended }: Batch,
   call: ToolCall,
   invoking: Prepared | Promise<Prepared>,
   own: Map<ToolCall, Transaction>,
-  startedAt: number,
 ): Promise<Prepared | Recorded> {
   const invocation = await invoking;
   const transaction = own.get(call);
   if (!("result" in invocation) || transaction === undefined || transaction.holds.length === 0) return invocation;
+  // What a limit stopped is recorded behind those that have ended, and nothing waits for it any more.
+  if (invocation.stop !== undefined) return invocation;
   own.delete(call);
   try {
     if (!invocation.result.success) {
       run.observing?.changed(transaction, true);
       await rollback(transaction, new Set([call.id]));
     }
-    if (invocation.stop !== undefined) run.tape?.stops(run);
     return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
   } finally {
     run.observing?.changed(transaction, false);
-    await endRecorded(run, transaction);
+    await endInside(run, transaction, ended);
   }
-}
-
-/** Sorts the results in the model's order, whichever ended first. */
-function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
-  const places = new Map(calls.map(({ id }, place) => [id, place]));
-  const placeOf = ({ callId }: ToolInvoked): number => places.get(callId) ?? calls.length;
-  results.push(...results.splice(from).toSorted((a, b) => placeOf(a) - placeOf(b)));
 }
 
 export function recordAlone(
@@ -253,7 +259,7 @@ function recordAndAnswer(
       const place = order?.[next] ?? next;
       const call = calls[place] as ToolCall;
       const invocation = invocations[place] as Invocation | Recorded;
-      if (invocation.stop !== undefined) run.tape?.stops(run);
+      if (invocation.stop !== undefined) run.tape?.stops(run, invocation.stop);
       const answering = answered(run, call, invocation, transactionOf(call), startedAt);
       if (!(answering instanceof Promise)) answers[place] = answering;
       else {
@@ -266,13 +272,6 @@ function recordAndAnswer(
     return { answers, stop };
   };
   return answerFrom(0);
-}
-
-/** The places of the calls, in the order in which they are recorded. */
-function stoppedLast(invocations: readonly Invocation[]): readonly number[] {
-  const places = [...invocations.keys()];
-  const isStopped = (place: number): boolean => invocations[place]?.stop !== undefined;
-  return [...places.filter((place) => !isStopped(place)), ...places.filter(isStopped)];
 }
 
 function answered(
@@ -289,5 +288,5 @@ function answered(
   if ("recorded" in invocation) return withOthers(invocation.recorded);
   const record = (): ToolMessage | Promise<ToolMessage> =>
     after(recordCall(run, call, invocation, transaction, startedAt), withOthers);
-  return run.tape === undefined ? record() : run.tape.keeping(run, call, record);
+  return run.tape === undefined ? record() : run.tape.keeping(run, { call, ...invocation }, record);
 }

@@ -5,13 +5,15 @@ import type { Run } from "../run.ts";
 import { LockFault } from "../transactions/transaction.ts";
 
 /**
- * What ends the evaluation: a wait for a lock that ended badly, the evaluation's own budget that a nested evaluation found
- * spent, or a limit that the handler keeps itself. A narrower limit that a nested evaluation set for itself ends nothing.
+ * What ends the evaluation: a wait for a lock that ended badly, a limit of the evaluation's own that a nested evaluation
+ * met, or a limit that the handler keeps itself. A narrower limit that a nested evaluation set for itself ends nothing.
  */
 export function stopBehind(run: Run, error: unknown): Failure | undefined {
   if (isA(error, LockFault)) return error.failure;
   const behind = failureBehind(error);
   if (behind === undefined) return ownLimitBehind(error);
+  // The evaluation inside may have met the deadline before a timer of this one could fire.
+  if (behind.stop === "deadline" || behind.stop === "aborted") return run.limits.stopped("tool");
   if (behind.stop !== "budget" || behind.tracker === undefined || !run.limits.spendsFrom(behind.tracker))
     return undefined;
   // The text is the nested evaluation's answer, not this one's.

@@ -128,3 +128,18 @@ test("RTE-6 FILE-14 a file is reserved for by the highest bound in the chain", a
   const { usage } = await fallback([silent(2_000), silent(5_000)]).evaluate(see.bind({ photo }));
   expect(usage.inputTokens - one.usage.inputTokens).toBe(3_000);
 });
+
+test("RTE-8 FILE-11 files of an attempt that was undone are not in the response", async () => {
+  const drawing = { at: 0, data: new Uint8Array([1, 2, 3]), mediaType: "image/x" };
+  const prompt = definePrompt({ key: "draw", output: z.object({ a: z.string() }), text: "Draw." }).bind();
+  const wrong = () => named("wrong", [{ text: "no JSON", files: [drawing] }]).adapter;
+  const plain = named("plain", [{ output: { a: "right" } }]).adapter;
+  const drawn = named("drawn", [{ output: { a: "right" }, files: [drawing] }]).adapter;
+
+  const without = await fallback([wrong(), plain], { on: ["output"] }).evaluate(prompt);
+  expect([without.output, without.files]).toEqual([{ a: "right" }, undefined]);
+  const { files, messages } = await fallback([wrong(), drawn], { on: ["output"] }).evaluate(prompt);
+  // It counts from one again.
+  expect(files?.map(({ name }) => name)).toEqual(["image-1.x"]);
+  expect(messages.flatMap((message) => message.files ?? []).map(({ file }) => file)).toEqual(files);
+});
