@@ -174,7 +174,7 @@ function saver(store: ConversationStore, id: string, { lease, slices, secrets, b
   return {
     revision: () => revision,
     async save(state) {
-      // An evaluation inside a call brings slices that nobody knew before.
+      // Slices of an evaluation inside a call were not known when the turn began.
       checkGiven(id, state.session.slices(), slices);
       const next = conversationText(withoutSecrets(saveConversation(state), secrets));
       const writing = afterwards(before, () => write(next));
