@@ -40,11 +40,11 @@ function inCircles(imports: Imports): readonly string[] {
  */
 const allowed: Record<string, string> = {
   "packages/core": `
-    budget-error evaluation-errors internal-error listener-error process-error prompt/cache-marks prompt/compile prompt/compiled-template
+    budget-error evaluation-errors internal-error listener-error process-error prompt/cache-marks prompt/check-names prompt/compile prompt/compiled-template
     prompt/descriptor prompt/disclosure/disclosure-tools prompt/disclosure/visibility
     prompt/disclosure/visibility-error prompt/examples prompt/file-params prompt/open-tools prompt/overrides prompt/placed-params prompt/render prompt/rendered-sections prompt/section
     prompt/template provider/adapter provider/context run-error state/event state/events state/prompt-rendered state/provider-events
-    state/session state/slice tool/completion tool/feedback tool/policy tool/tool transaction-errors
+    state/session state/slice tool/check-tool tool/completion tool/feedback tool/policy tool/tool transaction-errors
     types
   `,
   "packages/runtime": "",

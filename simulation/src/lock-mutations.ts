@@ -153,8 +153,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "an odd decision allows",
     file: runtime("tools/policies.ts"),
-    find: "if (decision?.allowed === true) return",
-    replace: "if (decision?.allowed !== false) return",
+    find: "if (decision?.allowed === true) {",
+    replace: "if (decision?.allowed !== false) {",
   },
   {
     name: "the approved input is not what runs",

@@ -1,11 +1,10 @@
-import { DefinitionError, type Prompt, type Slice } from "@proviso/core";
+import { DefinitionError, type EvaluateOptions, type Prompt, type Slice } from "@proviso/core";
 import { openedSections } from "@proviso/core/internal";
-import type { ConversationEvaluateOptions } from "./conversation.ts";
 
 /** The slices that a turn is known to bring. What is no prompt and no policy is the evaluation's to refuse. */
 export function slicesOfTurn<Output>(
   prompt: Prompt<Output> | string,
-  { policies }: ConversationEvaluateOptions,
+  { policies }: Pick<EvaluateOptions, "policies">,
 ): readonly Slice[] {
   const own = typeof prompt === "string" ? [] : ((prompt as Partial<Prompt> | undefined)?.template?.slices ?? []);
   const lists: readonly { readonly slices?: readonly Slice[] | undefined }[] = Array.isArray(policies) ? policies : [];
