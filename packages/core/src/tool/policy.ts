@@ -37,7 +37,7 @@ export interface PolicyParts {
    */
   approve?(call: PolicyCall, context: ApprovalContext): PolicyDecision | Promise<PolicyDecision>;
   /**
-   * Decides on a call of a run whose effect is not known, because its process ended while the handler ran; asked after the
+   * Decides on a call of a run whose effect is not known, because its process ended, or a limit stopped it, while the handler ran; asked after the
    * tool's `reconcile`. `allow` runs it again, `deny` gives the model the reason, `suspend` waits for a decision; undefined:
    * the next policy is asked, and where none decides the call is denied.
    */

@@ -34,7 +34,7 @@ export interface Tool<Input = unknown, Value = unknown> {
   readonly idempotent?: boolean | undefined;
   /**
    * Declares that a failed call leaves nothing behind: the tool changes the session and resources that take part in
-   * transactions, and nothing else. A run whose process ended in the middle of the call runs it again without asking. Default false.
+   * transactions, and nothing else. A run whose process ended, or was stopped, in the middle of the call runs it again without asking. Default false.
    */
   readonly transactional?: boolean | undefined;
   /** Milliseconds for policies' checks and the handler; left out: the evaluation's deadline alone. */
@@ -49,7 +49,7 @@ export interface Tool<Input = unknown, Value = unknown> {
    */
   execute(input: Input, context: ToolContext): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
   /**
-   * Asked after a process ended in the middle of a call of a run, where the tool is not `readOnly`, `idempotent` or
+   * Asked after a process ended, or a limit came, in the middle of a call of a run, where the tool is not `readOnly`, `idempotent` or
    * `transactional`: was it done? It has the call's own context, with its `idempotencyKey`, and may change nothing. What
    * throws, or takes longer than `timeoutMs` (30 seconds where none is given), answers "unknown". Default: "unknown".
    */
@@ -117,7 +117,7 @@ export interface ToolDefinition<
     context: ContextFor<Uses>,
   ): Value | ToolReturn<Value> | Promise<Value | ToolReturn<Value>>;
   /**
-   * Asked after a process ended in the middle of a call of a run, where the tool is not `readOnly`, `idempotent` or
+   * Asked after a process ended, or a limit came, in the middle of a call of a run, where the tool is not `readOnly`, `idempotent` or
    * `transactional`: was it done? It has the call's own context, with its `idempotencyKey`, and may change nothing. What
    * throws, or takes longer than `timeoutMs` (30 seconds where none is given), answers "unknown". Default: "unknown".
    */

@@ -18,7 +18,7 @@ export interface RecordedCall {
   readonly refusal: string | undefined;
   /** The application's events that it dispatched, in order. */
   readonly dispatched: readonly unknown[];
-  /** Whether its handler did not begin because a process had ended: that does not come again. */
+  /** Whether its handler did not begin because an earlier attempt may have done it: that does not come again. */
   readonly isUnknown: boolean;
   /** Whether a limit was met before its end: that does not come again. */
   readonly isStopped: boolean;

@@ -196,7 +196,7 @@ export interface Tape<Run> extends TapeNumbers {
   /** undefined: the record has none of these calls, so all are run. */
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined;
   /**
-   * Runs a handler when it is kept that it begins. A call that may have been done by a process that ended is run again only
+   * Runs a handler when it is kept that it begins. A call that an earlier attempt may have done is run again only
    * where its tool allows that; else its `reconcile` is asked.
    */
   handler<Invocation>(run: Run, parts: HandlerParts<Invocation>): Invocation | Promise<Invocation>;
@@ -218,9 +218,12 @@ export interface Tape<Run> extends TapeNumbers {
   lost(why: unknown): void;
   /** The fault that the evaluation ends with, whatever it comes to; undefined: there is none. */
   error(run: Run): EvaluationFailure | undefined;
-  /** Calls that overlap are about to begin. */
+  /** Several calls of a turn are about to run at the same time: a limit that comes meanwhile is recorded by `stops`. */
   callsOverlap(run: Run): void;
-  /** A call that a limit stopped is about to be recorded, or all are: those that had ended by themselves are recorded. */
+  /**
+   * Records the limit that came while calls ran: behind the calls that had ended by themselves, and before those that it
+   * stopped. `stop`: why the call that is recorded next was stopped; undefined: all calls are recorded.
+   */
   stops(run: Run, stop?: Failure): void;
   /** Records a call that has ended, also where another one, beside it, has suspended the run. */
   keeping<T>(run: Run, ended: EndedCall, record: () => T | Promise<T>): T | Promise<T>;
