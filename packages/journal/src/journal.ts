@@ -146,7 +146,7 @@ export interface RunSummary {
   readonly startedAt: Date;
   /** The time of the last entry. */
   readonly updatedAt: Date;
-  /** What its requests spent. */
+  /** What it spent, evaluations inside its calls included. `usage` of a response is that of one evaluation alone. */
   readonly usage: Usage;
   /** What a suspended run waits for. Its token is empty: only the error of `evaluate` has it. */
   readonly pending: Pending | undefined;
