@@ -17,6 +17,7 @@ export {
 export { textFinder } from "./find-text.ts";
 export { checkList } from "./lists.ts";
 export { hostModule } from "./host-module.ts";
+export { givenTool } from "./tool/check-tool.ts";
 export { nearestName } from "./nearest-name.ts";
 export { escapeUnseen, replaceUnseen } from "./unseen.ts";
 export { frozenJson, isForbiddenKey, plainCopy, toJsonValue, whyNoJson, parseOwnJson } from "./json.ts";
