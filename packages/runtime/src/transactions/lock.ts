@@ -31,8 +31,11 @@ export interface LockOwner {
   startedIn: LockOwner | undefined;
   /** How it holds what it, or a transaction inside it, asks for after it has begun. */
   readonly mode: LockMode;
-  /** False: it holds only what it began with, and what it asked for itself. */
-  readonly takesForInner: boolean;
+  /**
+   * The body of a `transaction()`: the scope that it is over, known by its identity. It holds what transactions inside it
+   * ask for of that scope, and no other resource; a call holds everything that is asked for inside it.
+   */
+  readonly scope: object | undefined;
   readonly holds: Hold[];
   /** The owner's own waits, and those of transactions that were begun in it. */
   readonly waits: Wait[];
@@ -54,6 +57,8 @@ interface Hold {
 export interface WantedLock {
   readonly of: Lock;
   readonly mode: LockMode;
+  /** The scope of resources in which it was found; undefined for a session. */
+  readonly scope: object | undefined;
 }
 
 /** What cannot be had at once; `holder` is the transaction, this one or one around it, that lacks it. */
@@ -76,43 +81,50 @@ export function createLock(): Lock {
 }
 
 /** Takes the lock at this transaction and at those around it, or returns what is not free. */
-export function tryAcquire(owner: LockOwner, { of, mode }: WantedLock): Blocked | undefined {
+export function tryAcquire(owner: LockOwner, wanted: WantedLock): Blocked | undefined {
+  const { of, mode } = wanted;
   // What has ended would never give it back.
   if (owner.ended) throw new RevokedError(`${owner.name} is over: it takes no lock any more.`);
   const held = holdOf(owner, of);
   if (held === undefined) {
-    const around = passed(owner.parent, of, mode);
-    return "holder" in around ? around : takeAt(owner, around, of, mode);
+    const around = passed(owner.parent, wanted);
+    return "holder" in around ? around : takeAt(owner, around, wanted);
   }
-  return mode === "read" ? undefined : upgrade(held);
+  return mode === "read" ? undefined : upgrade(held, wanted.scope);
 }
 
 /** A hold for reading becomes one for writing, or what is not free. */
-function upgrade(held: Hold): Blocked | undefined {
+function upgrade(held: Hold, scope: object | undefined): Blocked | undefined {
   const { of, lock, owner, mode } = held;
   if (mode === "write") return undefined;
-  if (lock.holds.length > 1) return { of, mode: "write", lock, holder: owner };
+  if (lock.holds.length > 1) return { of, mode: "write", scope, lock, holder: owner };
   held.mode = "write";
   return undefined;
 }
 
 /** The lock to take inside `outer`, which takes its own first; or what is not free. */
-function passed(outer: LockOwner | undefined, of: Lock, mode: LockMode): Lock | Blocked {
+function passed(outer: LockOwner | undefined, wanted: WantedLock): Lock | Blocked {
+  const { of, mode, scope } = wanted;
   if (outer === undefined) return of;
   const held = holdOf(outer, of);
   if (held !== undefined) {
     // A policy's check holds for reading what the handler's evaluations may change.
-    const blocked = mode === "write" && outer.takesForInner && outer.mode === "write" ? upgrade(held) : undefined;
+    const blocked = mode === "write" && takesFor(outer, scope) && outer.mode === "write" ? upgrade(held, scope) : undefined;
     return blocked ?? (held.inner ??= createLock());
   }
-  const around = passed(outer.parent, of, mode);
-  if ("holder" in around || !outer.takesForInner || outer.ended) return around;
-  const blocked = takeAt(outer, around, of, outer.mode);
-  return blocked ?? passed(outer, of, mode);
+  const around = passed(outer.parent, wanted);
+  if ("holder" in around || outer.ended || !takesFor(outer, scope)) return around;
+  const blocked = takeAt(outer, around, { of, mode: outer.mode, scope });
+  return blocked ?? passed(outer, wanted);
 }
 
-function takeAt(owner: LockOwner, lock: Lock, of: Lock, mode: LockMode): Blocked | undefined {
-  if (!isFree(lock, owner, mode)) return { of, mode, lock, holder: owner };
+/** Whether the transaction holds what those inside it ask for of this scope. */
+function takesFor(outer: LockOwner, scope: object | undefined): boolean {
+  return outer.scope === undefined || outer.scope === scope;
+}
+
+function takeAt(owner: LockOwner, lock: Lock, { of, mode, scope }: WantedLock): Blocked | undefined {
+  if (!isFree(lock, owner, mode)) return { of, mode, scope, lock, holder: owner };
   hold(owner, lock, of, mode);
   return undefined;
 }
@@ -281,7 +293,7 @@ function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, s
 
 function holderOf(holder: LockOwner, owner: LockOwner): Holder {
   if (!isAround(holder, owner)) return "other";
-  return holder.takesForInner ? "call" : "body";
+  return holder.scope === undefined ? "call" : "body";
 }
 
 /** Whether `outer` is `owner`, or cannot end before it. */
