@@ -62,14 +62,21 @@ export function decided(
     const { range } = scorerOf(of.definition.scorers[scorer] as never);
     const lessIsBetter = range[0] > range[1];
     const own = rowValues(view, variant, scoreOf(scorer, range, "scored"));
-    const isKnown = own.unscored.size <= mostUnscored * (own.unscored.size + own.values.length);
     const { on, verdicts } =
       gate === "atLeast"
         ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)
         : noWorseOn(scoreDifference(view, of, { variant, scorer }, of.level), bound, lessIsBetter);
+    // A row that either side of a comparison has no score of is left out of it.
+    const isKnown =
+      isFew(own.unscored.size, own.values.length) &&
+      (on === undefined || !("unpaired" in on) || isFew(on.unpaired.unscored, on.wins + on.losses + on.ties));
     const verdict = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
     return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
   });
+}
+
+function isFew(unscored: number, scored: number): boolean {
+  return unscored <= mostUnscored * (unscored + scored);
 }
 
 interface Bounded {

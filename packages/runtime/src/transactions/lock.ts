@@ -109,7 +109,8 @@ function passed(outer: LockOwner | undefined, wanted: WantedLock): Lock | Blocke
   const held = holdOf(outer, of);
   if (held !== undefined) {
     // A policy's check holds for reading what the handler's evaluations may change.
-    const blocked = mode === "write" && takesFor(outer, scope) && outer.mode === "write" ? upgrade(held, scope) : undefined;
+    const blocked =
+      mode === "write" && takesFor(outer, scope) && outer.mode === "write" ? upgrade(held, scope) : undefined;
     return blocked ?? (held.inner ??= createLock());
   }
   const around = passed(outer.parent, wanted);
