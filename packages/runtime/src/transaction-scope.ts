@@ -55,7 +55,8 @@ interface Snapshotted {
 const snapshots = new WeakMap<Snapshot, Snapshotted>();
 
 /**
- * Session and resources as they are now. It waits for the calls that use them.
+ * Session and resources as they are now. It waits for the calls that use them. A resource that is not made yet has no state
+ * here: bind what outlives its instance, a folder for example, `eager`.
  * @throws {DefinitionError} for a session or resources of other making.
  * @throws {UnusableError} for a session or a resource that cannot be used any more.
  * @throws {DeadlockError} inside a tool call that holds them: its changes are undone when it fails.
@@ -70,7 +71,7 @@ export async function createSnapshot(scope: TransactionScope): Promise<Snapshot>
 }
 
 /**
- * Restores session and resources, as often as wanted, and closes resources that were made since. Events that were delivered
+ * Restores session and resources, as often as wanted, and closes resources that were made since, as they are. Events that were delivered
  * stay delivered, log slices keep their entries. In the body of a transaction it is undone with that. What a close throws is
  * what closing the resources rejects with; the restore does not reject for it.
  * @throws {DefinitionError} for a snapshot of another session or of other resources.
