@@ -9,7 +9,7 @@ import {
   type Session,
 } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
-import { errorOf, isFailure } from "./failures.ts";
+import { errorOf, isFailure, type Failure } from "./failures.ts";
 import type { Calling, ResourceContext } from "./resources/asking.ts";
 import { contextOf, rememberContext } from "./resources/context.ts";
 import type { StorePosition } from "./resources/store.ts";
@@ -19,7 +19,7 @@ import { runAsPartOf } from "./transactions/async-context.ts";
 import { endTransaction, othersInside, restoreSavepoints, rollback } from "./transactions/ending.ts";
 import { enclosing, originOf, rememberBody, type Enclosing } from "./transactions/session-view.ts";
 import { takeSavepoints, type Savepoint } from "./transactions/snapshots.ts";
-import { beginTransaction, type Transaction, type TransactionHost } from "./transactions/transaction.ts";
+import { beginTransaction, LockFault, type Transaction, type TransactionHost } from "./transactions/transaction.ts";
 
 /** Session and resources as one; errors name the tag. */
 export interface Snapshot {
@@ -197,19 +197,23 @@ async function locked<T>(
     host: hostOf(context),
   });
   if ("error" in own) throw own.error;
-  if (isFailure(own))
-    throw errorOf(own, { promptName: scope.tag ?? "", usage: noUsage, messages: [], toolResults: [] });
+  if (isFailure(own)) throw typed(own, scope);
   let result: T;
   try {
     result = await work({ core, context, transaction: own });
   } catch (error) {
     await endTransaction(own);
-    throw error;
+    // What the work asked for late could never be had.
+    throw error instanceof LockFault ? typed(error.failure, scope) : error;
   }
   await endTransaction(own);
   // A commit that failed: what the work has changed is lost.
   core.assertUsable();
   return result;
+}
+
+function typed(failure: Failure, { tag }: TransactionScope): Error {
+  return errorOf(failure, { promptName: tag ?? "", usage: noUsage, messages: [], toolResults: [] });
 }
 
 /**
