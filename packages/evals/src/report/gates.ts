@@ -1,6 +1,6 @@
 // Gates: each score and difference that decides, at a level that all of them share.
 import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
-import type { Level } from "../statistics/estimate.ts";
+import type { Estimate, Level } from "../statistics/estimate.ts";
 import { atLeastVerdict, familyConfidence, noWorseVerdict, passesGate, sharedVerdict } from "../statistics/gates.ts";
 import type { Ends } from "../statistics/gates.ts";
 import type { Difference, GateReport } from "../results.ts";
@@ -66,10 +66,7 @@ export function decided(
       gate === "atLeast"
         ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)
         : noWorseOn(scoreDifference(view, of, { variant, scorer }, of.level), bound, lessIsBetter);
-    // A row that either side of a comparison has no score of is left out of it.
-    const isKnown =
-      isFew(own.unscored.size, own.values.length) &&
-      (on === undefined || !("unpaired" in on) || isFew(on.unpaired.unscored, on.wins + on.losses + on.ties));
+    const isKnown = isFew(own.unscored.size, own.values.length) && (on === undefined || isComparedOnMost(on));
     const verdict = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
     return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
   });
@@ -77,6 +74,11 @@ export function decided(
 
 function isFew(unscored: number, scored: number): boolean {
   return unscored <= mostUnscored * (unscored + scored);
+}
+
+/** A row that either side of a comparison has no score of is left out of it. */
+function isComparedOnMost(on: Estimate | Difference): boolean {
+  return !("wins" in on) || isFew(on.unpaired.unscored, on.wins + on.losses + on.ties);
 }
 
 interface Bounded {

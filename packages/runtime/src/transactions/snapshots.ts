@@ -3,7 +3,8 @@ import { UnusableError, type Snapshotable } from "@proviso/core";
 import { isGuardable, isThenable, messageOf } from "@proviso/core/internal";
 import type { ObservedCalls } from "../observing/observed-calls.ts";
 import { committedWithOf } from "./committed-with.ts";
-import { createLock, holdOf, isSharedWithOthers, type Lock, type LockMode, type LockOwner } from "./lock.ts";
+import { createLock, isSharedWithOthers } from "./lock.ts";
+import { holdOf, type Lock, type LockMode, type LockOwner } from "./lock-state.ts";
 
 /** A resource, with the name of its key. */
 interface NamedResource {

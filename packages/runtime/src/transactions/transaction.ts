@@ -12,7 +12,8 @@ import type { SessionMark } from "../session/concurrent-changes.ts";
 import type { ObservedCalls } from "../observing/observed-calls.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { endlessAmong, endlessWait, type NamedLock } from "./endless-wait.ts";
-import { releaseAll, tryAcquire, waitInLine, type Blocked, type LockMode, type LockOwner } from "./lock.ts";
+import { releaseAll, tryAcquire, waitInLine } from "./lock.ts";
+import type { Blocked, LockMode, LockOwner } from "./lock-state.ts";
 import { lockOf, takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
 
 export interface Transaction extends LockOwner {

@@ -197,7 +197,7 @@ test("TOOL-4 a handler that outlasts its timeoutMs gives a failed result then, a
 });
 
 test.each([
-  ["keeps the event loop busy", () => {}],
+  ["keeps the event loop busy", () => undefined],
   ["keeps the event loop busy, then awaits", () => Promise.resolve()],
 ])("TOOL-4 a handler that %s for longer than its timeoutMs gives a failed result, and is undone", async (_, then) => {
   const { clock, ...environment } = fakeEnvironment();
@@ -211,7 +211,7 @@ test.each([
     async execute({ ms }, { resources }) {
       await resources.get(Filesystem).write(`${ms}.txt`, "written");
       busyMs += ms;
-      await then();
+      await Promise.resolve(then());
       return "late";
     },
   });
