@@ -290,8 +290,9 @@ test("TX-9 an evaluation beside the body waits for what was made in it", async (
   await environment.clock.advance(1);
   await inside.promise;
   const beside = evaluate(createSession());
+  const failed = rejectionOf(body);
   await environment.clock.advance(200);
-  await rejectionOf(body);
+  expect(await failed).toMatchObject({ message: "no more ideas" });
   await beside;
   expect((await resources.open(CounterKey)).value).toBe(1);
 });
