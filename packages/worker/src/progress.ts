@@ -43,7 +43,7 @@ export class ProgressCount {
     const spentBefore = known?.usage ?? noUsage;
     const spent = new SpentByRun();
     const spend = (event: FrameworkEvent, change: Partial<RunProgress> = {}): void => {
-      // The end of an evaluation that was begun by an earlier attempt says what both have spent: `end` is told that sum.
+      // The end of an evaluation that was begun by an earlier attempt says what both have spent: `end` gets that sum.
       if (known !== undefined && event.type !== "provider.responded" && event.parent === undefined) return;
       if (!spent.add(event)) return;
       this.#set({ ...change, usage: addUsage(spentBefore, spent.total()) });

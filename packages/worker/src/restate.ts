@@ -196,8 +196,8 @@ async function letGoOn(context: WorkflowSharedContext, place: number): Promise<v
 }
 
 /**
- * Keeps a decision, and returns its place. A step that Restate calls again, and whoever decides the same again, may have kept
- * it already: the run is let go on all the same.
+ * Keeps a decision, and returns its place. A step that Restate calls again may have kept it already, and so may an earlier call
+ * with the same decision: the run is let go on all the same.
  */
 async function resolved(
   journal: Journal,

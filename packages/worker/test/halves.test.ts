@@ -1,5 +1,5 @@
 // Deciding and cancelling are two writes: one to the journal, one to the queue. Each of these ends between the two.
-import { allow, definePolicy, deny, suspend } from "@proviso/core";
+import { allow, definePolicy, deny, suspend, toolOk } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { bullmqQueue, serveRuns } from "@proviso/worker/bullmq";
 import { Job, Queue } from "bullmq";
@@ -19,7 +19,11 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
   const params = { name: "ada", upTo: 1 };
 
   /** A run that was put aside, to wait for a decision. */
-  async function putAside(journal: Journal = memoryJournal(), onSuspended?: (token: string) => Promise<unknown>, upTo = 1) {
+  async function putAside(
+    journal: Journal = memoryJournal(),
+    onSuspended?: (token: string) => Promise<unknown>,
+    upTo = 1,
+  ) {
     const done: number[] = [];
     const kind = counting(
       (number) => done.push(number),
@@ -66,19 +70,18 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
     ["denied", allow(), deny("No.")],
     ["with another input", allow({ number: 2, name: "ada" }), allow()],
     ["with another reason", deny("No."), deny("Never.")],
-    ["with another result", { result: "one" }, { result: "two" }],
-  ])("FLT-4 a decision that was kept is refused when it is given again %s, and the run goes on all the same", async (
-    _,
-    first,
-    again,
-  ) => {
-    const journal = memoryJournal();
-    const { queue, kind, token } = await putAside(journal);
-    await journal.resolve(token, first);
-    await expect(queue.resolve(token, again)).rejects.toMatchObject(used);
-    await queue.resolve(token, first);
-    expect((await queue.result(kind, "r")).turns).toBe(2);
-  });
+    ["with another result", { result: toolOk("one") }, { result: toolOk("two") }],
+  ])(
+    "FLT-4 a decision that was kept is refused when it is given again %s, and the run goes on all the same",
+    async (_, first, again) => {
+      const journal = memoryJournal();
+      const { queue, kind, token } = await putAside(journal);
+      await journal.resolve(token, first);
+      await expect(queue.resolve(token, again)).rejects.toMatchObject(used);
+      await queue.resolve(token, first);
+      expect((await queue.result(kind, "r")).turns).toBe(2);
+    },
+  );
 
   test("FLT-4 a decision that is given again does not wake a run that waits for another one", async () => {
     const journal = memoryJournal();

@@ -26,7 +26,7 @@ async function spentBy(...steps: readonly ScriptedStep[]): Promise<readonly unkn
   const journal = memoryJournal();
   const kind = defineRun({ prompt, adapter: modelAdapter(scriptedModel(steps), { throttle: { maxAttempts: 1 } }) });
   const spent: unknown[] = [];
-  for (let again = true; again; ) {
+  for (let again = true; again;) {
     let last: RunProgress | undefined;
     const report = (progress: RunProgress): void => void (last = progress);
     const signal = new AbortController().signal;
@@ -51,7 +51,11 @@ test("FLT-5 VIEW-13 what a run has spent counts evaluations inside its calls: in
 
 test("FLT-5 VIEW-13 it counts a request that has a cost and no answer", async () => {
   const cut = { failure: "provider", reason: "invalid_response", message: "Cut.", usage } as const;
-  expect(await spentBy(looking, { text: "Inside.", usage }, cut)).toEqual([["failed", 330, 3], [330, 3], [330, 3]]);
+  expect(await spentBy(looking, { text: "Inside.", usage }, cut)).toEqual([
+    ["failed", 330, 3],
+    [330, 3],
+    [330, 3],
+  ]);
 });
 
 test("FLT-5 VIEW-13 it counts earlier attempts once", async () => {

@@ -12,7 +12,7 @@ export function spentAfter(spent: Usage, event: FrameworkEvent): Usage {
 
 /** What the evaluations of a run have spent, those inside calls included: each has its own events, and its own end. */
 export class SpentByRun {
-  /** Of those that have not ended: as many as are inside each other, or run side by side. */
+  /** What those have spent that have not ended: as many as are inside each other, or run side by side. */
   readonly #open = new Map<string, Usage>();
   readonly #ended = new Map<string, Usage>();
   /** The sum of `#ended`: a run may have very many evaluations inside. */
@@ -26,7 +26,7 @@ export class SpentByRun {
     const before = this.#open.get(evaluationId) ?? this.#ended.get(evaluationId) ?? noUsage;
     const after = spentAfter(before, event);
     if (after === before) return false;
-    // One that had ended goes on.
+    // An evaluation that had ended goes on.
     if (this.#ended.delete(evaluationId)) this.#endedInAll = sumOf(noUsage, this.#ended);
     if (event.type === "provider.responded") {
       this.#open.set(evaluationId, after);

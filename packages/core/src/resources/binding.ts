@@ -100,9 +100,7 @@ export function provideFactory<T>(
 /** Nothing asks with a text or a class: what is bound under one would never be found. */
 function checkKey(by: string, key: unknown): void {
   if (typeof key === "object" && isRecord(key) && typeof key["name"] === "string") return;
-  throw new DefinitionError(
-    `${by} needs the key of a resource, which resourceKey makes, not ${describeValue(key)}.`,
-  );
+  throw new DefinitionError(`${by} needs the key of a resource, which resourceKey makes, not ${describeValue(key)}.`);
 }
 
 async function dispose(instance: unknown): Promise<void> {

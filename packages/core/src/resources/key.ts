@@ -26,7 +26,9 @@ export interface ResourceKey<out T> {
  */
 export function resourceKey<T>(name: string): ResourceKey<T> {
   if (typeof name !== "string") {
-    throw new DefinitionError(`The name of a resource must be a text, resourceKey("Stock"), not ${describeValue(name)}.`);
+    throw new DefinitionError(
+      `The name of a resource must be a text, resourceKey("Stock"), not ${describeValue(name)}.`,
+    );
   }
   return Object.freeze({ name }) as ResourceKey<T>;
 }

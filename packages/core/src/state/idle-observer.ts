@@ -11,7 +11,7 @@ export interface IdleObserver extends Observer {
 /** The key of a member with which an observer of ours makes one for the evaluation that begins, and for it alone. */
 export const ofEvaluation: unique symbol = Symbol.for("@proviso/core observer of one evaluation");
 
-/** An observer that tells evaluations apart that have one id: forks of a run, side by side. */
+/** An observer that keeps evaluations apart that have one id: forks of a run, side by side. */
 export interface EachObserver extends Observer {
   [ofEvaluation](): Observer;
 }

@@ -36,13 +36,15 @@ export async function readData<Row extends object>(data: Data<Row>, bounds?: Bou
   const reading = (data as AsyncIterable<Row>)[Symbol.asyncIterator]();
   for (;;) {
     const next = reading.next();
-    const row = await (bounds === undefined ? next : bounded(next, bounds).catch((error: unknown) => giveUp(reading, error)));
+    const row = await (bounds === undefined
+      ? next
+      : bounded(next, bounds).catch((error: unknown) => giveUp(reading, error)));
     if (row.done === true) return rows;
     rows.push(row.value);
   }
 }
 
-/** What does not answer is told that no more is read, and is not waited for. */
+/** Ends the reading of what does not answer, without a wait. */
 function giveUp(reading: AsyncIterator<unknown>, error: unknown): never {
   if (!(error instanceof Unsettled)) throw error;
   void Promise.resolve(reading.return?.()).catch(() => {});

@@ -41,7 +41,7 @@ export interface KeptCalls {
   readonly stop: Failure | undefined;
 }
 
-/** Tokens that nobody reports. */
+/** Tokens that were not reported. */
 export type UsageEstimate = Pick<Usage, "inputTokens" | "outputTokens">;
 
 type OnDelta = (delta: ModelDelta) => void;

@@ -152,7 +152,7 @@ export function unknownCalls(entries: readonly JournalEntry[]): readonly Unknown
 
 /**
  * The indexes of the ends of calls that were not known to be done, and that a later attempt did not run again: a policy
- * refused that, or nobody knew. They may have been done all the same.
+ * refused that, or nothing was known. They may have been done all the same.
  */
 export function endsNotKnown(entries: readonly JournalEntry[]): ReadonlySet<number> {
   return followedCalls(entries).refused;

@@ -226,7 +226,8 @@ export class TapeAnswers extends TapeEvents {
     if (run.isInside) return estimate;
     if (!this.isLive) {
       const next = this.prefix.peek();
-      const kept = next?.kind === "drew" ? (next.value as { readonly estimate?: UsageEstimate } | undefined) : undefined;
+      const kept =
+        next?.kind === "drew" ? (next.value as { readonly estimate?: UsageEstimate } | undefined) : undefined;
       if (kept?.estimate === undefined) return estimate;
       this.prefix.take("drew");
       return kept.estimate;

@@ -21,7 +21,9 @@ export class Summariser {
   #toolCalls = 0;
   #waits = 0;
   /** undefined: nothing of the run has begun. */
-  #own: { readonly sessionId: string; readonly provider: string; readonly model: string; readonly id: string } | undefined;
+  #own:
+    | { readonly sessionId: string; readonly provider: string; readonly model: string; readonly id: string }
+    | undefined;
   #answer = "";
   #error: RunSummary["error"];
   #endedAt: number | undefined;

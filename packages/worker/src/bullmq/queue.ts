@@ -141,7 +141,7 @@ class BullmqRunQueue implements RunQueue {
     const decided = await this.#journal.resolve(token, decision).catch(async (error: unknown) => {
       const id = runOfToken(token);
       if (id !== undefined) await makeDueIfDecided(this.#shelf, queue, id);
-      // Whoever did not learn that it was kept decides again, and the run may have gone on since.
+      // A caller that did not learn that it was kept decides again, and the run may have gone on since.
       if (!(await wasDecidedSo(this.#journal, token, decision).catch(() => false))) throw error;
       return undefined;
     });
