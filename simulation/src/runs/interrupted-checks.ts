@@ -1,11 +1,11 @@
 // What has to hold of an interrupted run once it has an answer.
-import { allow, Filesystem, provide, RunError, type PromptResponse } from "@proviso/core";
+import { allow, Filesystem, isEvaluationFailure, provide, RunError, type PromptResponse } from "@proviso/core";
 import { createJournal, type Journal, type JournalEntry } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { memoryFilesystem } from "@proviso/runtime";
 import { listed, type Checked } from "./checked.ts";
 import type { Filed, Interrupted } from "./interrupted.ts";
-import { callAt, interruptedPrompt, notes, type Deeds } from "./interrupted-prompt.ts";
+import { callAt, interruptedPrompt, newDeeds, notes, type Deeds } from "./interrupted-prompt.ts";
 import { kinds, type Kind } from "./interrupted-shape.ts";
 
 /** The run that is checked, and what it came to. */
@@ -76,7 +76,7 @@ function beganOnce(checked: Checked, { begun, asked }: Deeds, decided: readonly 
 }
 
 /** What the model read that no limit, and no wait for a decision, may leave behind. */
-const leftBehind = /^(?:Stopped:|The deadline |The evaluation was aborted|The run )/;
+const leftBehind = /^(?:Stopped:|The deadline |The budget |The evaluation was aborted|The run )/;
 
 /** Files and session are what the calls that succeeded left, and each call has an answer that is its own. */
 async function checkEffects(checked: Checked, of: Interrupted, journal: Journal, end: End): Promise<void> {
@@ -136,6 +136,28 @@ async function checkReplays(
     if (tools === "recorded" && countOf(of.deeds) !== before) checked.not("RPL-2", "a handler ran");
   }
 }
+
+/** A run that a limit ended, or that waits, replays up to there. */
+export async function checkFailed(checked: Checked, of: Interrupted, failed: Error): Promise<void> {
+  if (!isEvaluationFailure(failed)) return;
+  const journal = createJournal(of.store);
+  // It ended before anything was recorded, or another process has it.
+  if ((await journal.describe("r")) === undefined || !["failed", "suspended"].includes(await stateOf(journal))) return;
+  for (const tools of ["recorded", "run"] as const) {
+    checked.replays += 1;
+    const attempt = { number: 0, step: async () => {} };
+    const prompt = interruptedPrompt({ shape: of.shape, deeds: newDeeds(), attempt });
+    try {
+      const resources = [provide(Filesystem, memoryFilesystem())];
+      const again = await replay(prompt, journal.replay("r", { tools }), { resources });
+      checked.same(`RPL-7 tools ${tools}: the failure`, failed.message, again.failure?.message);
+    } catch (error) {
+      checked.not(`RPL-7 tools ${tools}: the replay of a failure differs:`, String(error));
+    }
+  }
+}
+
+const stateOf = async (journal: Journal): Promise<string> => (await journal.describe("r"))?.state ?? "";
 
 /** Forked at a step, what waits in it is allowed, and it replays in both ways; what was done before is not done again. */
 async function checkFork(checked: Checked, of: Interrupted, journal: Journal): Promise<void> {

@@ -56,9 +56,9 @@ export interface RandomCall {
   readonly inside: readonly RandomCall[];
 }
 
-/** How an attempt is interrupted, at its step of that number; a deadline after so many milliseconds. */
+/** How an attempt is interrupted, at its step of that number; a deadline after so many milliseconds, a budget of so many requests. */
 export interface Interruption {
-  readonly how: "none" | "abort" | "deadline" | "crash" | "crash before it is kept" | "crash when it is kept" | "takeover";
+  readonly how: "none" | "abort" | "deadline" | "budget" | "crash" | "crash before it is kept" | "crash when it is kept" | "takeover";
   readonly at: number;
 }
 
@@ -76,7 +76,7 @@ export interface InterruptedShape {
   readonly decisions: readonly ("allow" | "deny" | "result" | "nothing")[];
 }
 
-const ways = ["abort", "deadline", "crash", "crash before it is kept", "crash when it is kept", "takeover", "none"] as const;
+const ways = ["abort", "deadline", "budget", "crash", "crash before it is kept", "crash when it is kept", "takeover", "none"] as const;
 
 export function interruptedShapeOf(seed: number): InterruptedShape {
   const random = randomFrom(seed ^ 0x2c1b3c6d);
@@ -92,7 +92,7 @@ export function interruptedShapeOf(seed: number): InterruptedShape {
     isStreamed: random.chance(0.2),
     ringsEarly: random.chance(0.5),
     interruptions: Array.from({ length: 1 + random.int(4) }, () => ({
-      how: random.pick(limits ? (["abort", "deadline"] as const) : ways),
+      how: random.pick(limits ? (["abort", "deadline", "deadline", "budget"] as const) : ways),
       at: 1 + random.int(25),
     })),
     decisions: Array.from({ length: 8 }, () => random.pick(["allow", "allow", "deny", "result", "nothing"] as const)),

@@ -19,7 +19,7 @@ import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, type FakeClock } from "@proviso/runtime/testing";
 import { randomFrom, type Random } from "../random.ts";
 import type { Checked } from "./checked.ts";
-import { checkEnd, keptCalls, ranAgain } from "./interrupted-checks.ts";
+import { checkEnd, checkFailed, keptCalls, ranAgain } from "./interrupted-checks.ts";
 import { interruptedModel, interruptedPrompt, newDeeds, type Attempt, type Deeds } from "./interrupted-prompt.ts";
 import { interruptedShapeOf, type Interruption, type InterruptedShape } from "./interrupted-shape.ts";
 
@@ -156,6 +156,8 @@ class Process implements Attempt {
       resources: [provide(Filesystem, this.files)],
       signal: this.#stopping.signal,
       ...(how === "deadline" ? { deadline: deadlineIn(at, this.#clock) } : {}),
+      // A request of the scripted model costs 15 tokens; what was recorded before counts too.
+      ...(how === "budget" ? { budget: { maxTotalTokens: 15 * Math.ceil(at / 3) } } : {}),
     };
     const prompt = interruptedPrompt(of);
     const evaluating = shape.isStreamed ? adapter.stream(prompt, options).response : adapter.evaluate(prompt, options);
@@ -186,6 +188,7 @@ export async function interrupted(checked: Checked, seed: number): Promise<void>
       await checkEnd(checked, of, { response: came, files: process.files, decided });
       return;
     }
+    if (came instanceof Error && process.number % 2 === 1) await checkFailed(checked, of, came);
     if (came instanceof RunError && came.reason === "suspended") await decide(of, came, decided);
     else if (!isForeseen(of, came)) return checked.not(`RSM-1 attempt ${of.attempts} cannot go on:`, text);
   }
@@ -210,5 +213,5 @@ function isForeseen({ shape, attempts }: Interrupted, came: Came): boolean {
   const { how } = shape.interruptions[attempts - 1] ?? { how: "none" };
   const before = shape.interruptions.slice(0, attempts - 1);
   if (came instanceof RunError) return came.reason === "fenced" && before.some((each) => each.how === "takeover");
-  return (came.code === "aborted" && how === "abort") || (came.code === "deadline" && how === "deadline");
+  return came.code === (how === "abort" ? "aborted" : how);
 }
