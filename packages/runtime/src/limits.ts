@@ -85,7 +85,8 @@ class OpenLimits implements Limits {
     const own = earliest(options.deadline, this.#budgets.deadline);
     const deadline = earliest(own, around?.deadline);
     this.deadline = deadline;
-    const isInherited = deadline !== undefined && deadline.expiresAt.getTime() === around?.deadline?.expiresAt.getTime();
+    const isInherited =
+      deadline !== undefined && deadline.expiresAt.getTime() === around?.deadline?.expiresAt.getTime();
     this.#deadlineOf = isInherited ? around : undefined;
     this.signal = this.#controller.signal;
     for (const signal of [options.signal, inherited?.signal]) {

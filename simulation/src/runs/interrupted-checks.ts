@@ -153,6 +153,7 @@ export async function checkFailed(checked: Checked, of: Interrupted, failed: Err
       checked.same(`RPL-7 tools ${tools}: the failure`, failed.message, again.failure?.message);
     } catch (error) {
       checked.not(`RPL-7 tools ${tools}: the replay of a failure differs:`, String(error));
+      checked.trace.push(...(await listed(journal.entries("r"))).map((entry) => JSON.stringify(entry)));
     }
   }
 }
@@ -171,7 +172,8 @@ async function checkFork(checked: Checked, of: Interrupted, journal: Journal): P
       await journal.resolve(came.pending?.token ?? "", allow());
       continue;
     }
-    if (typeof came === "string" || came instanceof Error) return checked.not(`FRK-1 the fork at ${at} fails:`, String(came));
+    if (typeof came === "string" || came instanceof Error)
+      return checked.not(`FRK-1 the fork at ${at} fails:`, String(came));
     for (const [key, times] of of.deeds.begun) {
       const count = before.get(key) ?? times.length;
       if (times.length > count) checked.not(`FRK-5 the fork at ${at} does again:`, `${times[0]?.kind} ${times[0]?.at}`);

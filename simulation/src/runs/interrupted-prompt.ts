@@ -19,7 +19,15 @@ import {
 } from "@proviso/core";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { z } from "zod";
-import { insideKinds, kindNames, kinds, type InterruptedShape, type Kind, type KindName, type RandomCall } from "./interrupted-shape.ts";
+import {
+  insideKinds,
+  kindNames,
+  kinds,
+  type InterruptedShape,
+  type Kind,
+  type KindName,
+  type RandomCall,
+} from "./interrupted-shape.ts";
 import { noted } from "./prompt.ts";
 
 /** What calls noted. */
@@ -65,7 +73,8 @@ export function callAt({ turns }: InterruptedShape, at: string): RandomCall {
   return (inside === undefined ? found : found?.inside[inside]) as RandomCall;
 }
 
-const addTo = <T>(map: Map<string, T[]>, key: string, value: T): void => void map.set(key, [...(map.get(key) ?? []), value]);
+const addTo = <T>(map: Map<string, T[]>, key: string, value: T): void =>
+  void map.set(key, [...(map.get(key) ?? []), value]);
 
 async function handled(of: Process, at: string, context: ToolContext): Promise<unknown> {
   const { shape, deeds, attempt } = of;

@@ -58,7 +58,15 @@ export interface RandomCall {
 
 /** How an attempt is interrupted, at its step of that number; a deadline after so many milliseconds, a budget of so many requests. */
 export interface Interruption {
-  readonly how: "none" | "abort" | "deadline" | "budget" | "crash" | "crash before it is kept" | "crash when it is kept" | "takeover";
+  readonly how:
+    | "none"
+    | "abort"
+    | "deadline"
+    | "budget"
+    | "crash"
+    | "crash before it is kept"
+    | "crash when it is kept"
+    | "takeover";
   readonly at: number;
 }
 
@@ -76,7 +84,16 @@ export interface InterruptedShape {
   readonly decisions: readonly ("allow" | "deny" | "result" | "nothing")[];
 }
 
-const ways = ["abort", "deadline", "budget", "crash", "crash before it is kept", "crash when it is kept", "takeover", "none"] as const;
+const ways = [
+  "abort",
+  "deadline",
+  "budget",
+  "crash",
+  "crash before it is kept",
+  "crash when it is kept",
+  "takeover",
+  "none",
+] as const;
 
 export function interruptedShapeOf(seed: number): InterruptedShape {
   const random = randomFrom(seed ^ 0x2c1b3c6d);

@@ -161,9 +161,7 @@ class Process implements Attempt {
     };
     const prompt = interruptedPrompt(of);
     const evaluating = shape.isStreamed ? adapter.stream(prompt, options).response : adapter.evaluate(prompt, options);
-    const ended = evaluating
-      .catch((error: unknown) => error as Error)
-      .finally(() => void living.delete(this.#clock));
+    const ended = evaluating.catch((error: unknown) => error as Error).finally(() => void living.delete(this.#clock));
     return this.#of.until<Came>(Promise.race([ended, this.#interrupted.promise]));
   }
 }
@@ -195,7 +193,11 @@ export async function interrupted(checked: Checked, seed: number): Promise<void>
   checked.not("RSM-1 it never ends:", of.attempts);
 }
 
-async function decide({ shape, store, attempts }: Interrupted, { pending }: RunError, decided: number[]): Promise<void> {
+async function decide(
+  { shape, store, attempts }: Interrupted,
+  { pending }: RunError,
+  decided: number[],
+): Promise<void> {
   const { decisions } = shape;
   const how = decisions[decided.length % decisions.length] ?? "allow";
   // Asking again changes nothing.
