@@ -151,8 +151,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const [begun] = this.opened.entries;
     const loop = begun?.kind === "begun" ? begun.options : {};
     const { maxTurns, maxRepairs, toolChoice } = loop;
-    const { signal: ending } = this.#ending;
-    const signal = given === undefined ? ending : AbortSignal.any([given, ending]);
+    const signal = AbortSignal.any([this.#ending.signal, ...(given === undefined ? [] : [given])]);
     return { resources, policies, overrides, context, maxTurns, maxRepairs, toolChoice, signal };
   }
 
