@@ -11,12 +11,6 @@ export const runMutations: readonly Mutation[] = [
     replace: "false",
   },
   {
-    name: "a call that an evaluation inside stopped counts as ended",
-    file: recording("tape.ts"),
-    find: 'if (stop?.stop === "deadline" || stop?.stop === "aborted" || stop?.stop === "budget") this.#met("race", stop);',
-    replace: "",
-  },
-  {
     name: "a limit is recorded in front of the calls that had ended beside the one it stopped",
     file: recording("tape.ts"),
     find: "if (this.#overlapping) this.#stoppedThem = content;\n    else this.append",
