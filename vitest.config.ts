@@ -31,8 +31,8 @@ export function configOf({ exhaustive }: { readonly exhaustive: boolean }): Vite
       restoreMocks: true,
       // Programs that tests start load the sources too: what one has compiled is there for the next.
       env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node-compile") },
-      // Workers wait for programs that their tests start: one more than cores leaves none idle meanwhile.
-      maxWorkers: availableParallelism() + 1,
+      // Workers wait for programs that their tests start, half of the time and more: two more than cores leave none idle.
+      maxWorkers: availableParallelism() + 2,
       // Tests leave much behind at once: young objects are collected less often where there is room for them.
       execArgv: ["--min-semi-space-size=32", "--max-semi-space-size=64"],
       sequence: { sequencer: LongestFirst },

@@ -34,6 +34,7 @@ const dependencies = {
     "@agentclientprotocol/sdk",
     "@modelcontextprotocol/client",
     "@modelcontextprotocol/server",
+    "@modelcontextprotocol/server/stdio",
   ],
   "examples/task-agent": ["@ai-sdk/google"],
 };

@@ -27,6 +27,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+import { fromSources } from "../../scripts/from-sources.ts";
 
 async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "proviso-outside-"));
@@ -120,7 +121,7 @@ test("JRN-1 RPL-1 RPL-3 what a server of MCP asked a person, and a model, is ask
   const log = join(await newFolder(), "server.log");
   const script = join(import.meta.dirname, "../../packages/mcp/test/processes/scripted-server.mjs");
   const server = await connectMcp(
-    { command: process.execPath, args: [script, log], env: ["NODE_COMPILE_CACHE"] },
+    { command: process.execPath, args: [...fromSources, script, log], env: ["NODE_COMPILE_CACHE"] },
     { elicit: async () => ({ action: "accept", content: { colour: "red" } }), sampling: {} },
   );
   const promptOf = (tools: readonly Tool[]): Prompt =>

@@ -19,6 +19,9 @@ export async function simulated(
     // A run leaves much behind at once: young objects are collected less often where there is room for them.
     "--min-semi-space-size=32",
     "--max-semi-space-size=64",
+    // Two of these run on two cores: threads beside the main one, for the collector and the last compiler, only add work.
+    "--single-threaded-gc",
+    "--no-turbofan",
     join(source, script),
     "--from",
     String(first),

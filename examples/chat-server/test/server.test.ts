@@ -80,7 +80,7 @@ test("CHT-2 several users at once: none reads, goes on with or deletes the conve
 
 test("CHT-3 a browser that leaves ends the evaluation, and nothing of the turn is saved", async () => {
   const { url, simulator, errors, store } = await start(join(await folder(), "c.db"), [
-    ({ messages }) => (messages.at(-1)?.text === "Slowly" ? { text: "word ".repeat(2_000), eventMs: 20 } : undefined),
+    ({ messages }) => (messages.at(-1)?.text === "Slowly" ? { text: "word ".repeat(2_000), eventMs: 200 } : undefined),
   ]);
   const ada = await userAt(url);
   await ada.turn("one", "Hello!");
@@ -89,10 +89,8 @@ test("CHT-3 a browser that leaves ends the evaluation, and nothing of the turn i
   const reader = response.body?.getReader();
   await reader?.read();
   leaving.abort();
-  const leftAt = performance.now();
-  await expect.poll(() => simulator.requests.at(-1)?.aborted, { timeout: 30_000, interval: 5 }).toBe(true);
-  // The whole answer takes 40 s.
-  expect(performance.now() - leftAt).toBeLessThan(20_000);
+  // The whole answer takes more than six minutes.
+  await expect.poll(() => simulator.requests.at(-1)?.aborted, { timeout: 60_000, interval: 5 }).toBe(true);
   // The conversation is free again, and as it was.
   const again = await ada.turn("one", "Hello!");
   expect(again.at(-1)).toMatchObject({ name: "saved", data: { messages: { length: 4 } } });

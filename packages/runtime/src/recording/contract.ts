@@ -140,6 +140,8 @@ export interface Tape<Run> extends TapeNumbers {
   readonly attempt: number;
   /** Whether nothing is run and nothing is opened: all comes from the record. */
   readonly isReplay: boolean;
+  /** Whether handlers run again beside a replay: their time is then that of the record, whatever they take now. */
+  readonly isRerun: boolean;
   /** How a replay runs handlers and policies again, in an evaluation beside it, where they have to come to the same. */
   runAgain(evaluate: (tape: Tape<Run>) => Promise<unknown>): void;
   /** Whether every request is answered from the record: none needs the bytes of its files, or a model that takes them. */

@@ -44,6 +44,7 @@ export type EvaluateAgain = (tape: Tape<Run>) => Promise<unknown>;
 
 /** The record of a run for an evaluation that runs its calls again. It appends nothing. */
 export class Rerun extends ReadTape implements Tape<Run> {
+  readonly isRerun = true;
   readonly #world: World;
   readonly #evaluate: EvaluateAgain;
   readonly #recorded: RecordedCalls;

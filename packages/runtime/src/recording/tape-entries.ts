@@ -23,6 +23,7 @@ export class TapeEntries {
   readonly runId: string;
   readonly attempt: number;
   readonly isReplay: boolean;
+  readonly isRerun = false;
   readonly clock: World["clock"];
   readonly evaluationId: string;
   readonly signal: AbortSignal;

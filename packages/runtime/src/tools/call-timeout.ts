@@ -78,7 +78,7 @@ class LimitedTime extends UnlimitedTime {
   private readonly limitMs: number;
   private readonly expired = Promise.withResolvers<"timeout">();
   private stopAlarm: () => void;
-  /** When the tool's time began; undefined while it does not run. */
+  /** When the tool's time began; undefined while it does not run, or is not looked at. */
   private begunAt: number | undefined;
   private up = false;
 
@@ -109,9 +109,9 @@ class LimitedTime extends UnlimitedTime {
     this.stopAlarm();
   }
   private begin(): () => void {
-    const { clock } = this.run.world;
-    this.begunAt = clock.now();
-    return setAlarm(clock, this.limitMs, () => {
+    const { tape, world } = this.run;
+    if (tape?.isRerun !== true) this.begunAt = world.clock.now();
+    return setAlarm(world.clock, this.limitMs, () => {
       this.up = true;
       this.abort(new DOMException(this.message, "TimeoutError"));
       this.expired.resolve("timeout");
