@@ -230,7 +230,7 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "EFF-3",
     breaks: "a call that a limit stopped may have been done",
     file: "runtime/src/recording/standing.ts",
-    find: "return this.#isStopped && (ran || !this.#begun.has(`${turn} ${callId}`));",
+    find: "return this.#isStopped && (ran || !this.hasBegun({ turn, callId }));",
     replace: "return false;",
     test: "packages/journal/test/stopped.test.ts",
   },

@@ -10,6 +10,7 @@ import {
 import { describeValue, noUsage, setAlarm } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Journal } from "@proviso/journal";
+import { wasDecidedSo } from "@proviso/journal/internal";
 import { systemId } from "@proviso/runtime/internal";
 import { runOfToken } from "@proviso/runtime/recording";
 import { Queue } from "bullmq";
@@ -137,20 +138,25 @@ class BullmqRunQueue implements RunQueue {
 
   async resolve(...[token, decision]: Parameters<RunQueue["resolve"]>): Promise<void> {
     const queue = await this.#open();
-    const { id } = await this.#journal.resolve(token, decision).catch(async (error: unknown) => {
-      const decided = runOfToken(token);
-      if (decided !== undefined) await makeDueIfDecided(this.#shelf, queue, decided);
-      throw error;
+    const decided = await this.#journal.resolve(token, decision).catch(async (error: unknown) => {
+      const id = runOfToken(token);
+      if (id !== undefined) await makeDueIfDecided(this.#shelf, queue, id);
+      // A caller that did not learn that it was kept decides again, and the run may have gone on since.
+      if (!(await wasDecidedSo(this.#journal, token, decision).catch(() => false))) throw error;
+      return undefined;
     });
+    const id = decided?.id ?? runOfToken(token) ?? "";
     const job = await queue.getJob(jobIdOf(id));
-    if (job === undefined) {
-      throw new QueueError(`The decision on the run "${id}" is kept, but the queue has lost the run: add it again.`, {
-        reason: "unknown",
-        run: id,
-      });
+    if (job !== undefined) {
+      // A worker that is just putting it aside looks at the journal afterwards.
+      if (decided !== undefined) await makeDue(job);
+      return;
     }
-    // A worker that is just putting it aside looks at the journal afterwards.
-    await makeDue(job);
+    if (decided === undefined && (await this.#journal.describe(id))?.state !== "open") return;
+    throw new QueueError(`The decision on the run "${id}" is kept, but the queue has lost the run: add it again.`, {
+      reason: "unknown",
+      run: id,
+    });
   }
 
   async cancel(id: string, reason?: string): Promise<boolean> {
