@@ -242,7 +242,7 @@ it("VIEW-9 a page that shows a run which is removed receives that, and connects 
   const stream = await fetch(`${at}follow?run=first&after=${shown.last - 1}`, { headers });
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
   // It follows: the last row is there.
-  for (let rows = ""; !rows.includes("\n\n"); ) rows += (await reader.read()).value ?? "";
+  for (let rows = ""; !rows.includes("\n\n");) rows += (await reader.read()).value ?? "";
   await journal.remove("first");
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
