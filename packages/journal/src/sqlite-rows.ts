@@ -121,7 +121,10 @@ export function frameRows(database: DatabaseSync): FrameRows {
     append: (frames) => transact(() => frames.map(appendOne)),
     appendInside: appendOne,
     keyOf,
-    page: (key, run, from) => page.all(key, key, from, from).map((row) => ({ run, ...row }) as unknown as Frame),
+    page: (key, run, from) =>
+      (page.all(key, key, from, from) as unknown as readonly Omit<Frame, "run">[]).map(
+        ({ first, count, writer, body, sum, summary }) => ({ run, first, count, writer, body, sum, summary }),
+      ),
     keys: () => keys.all().map((row) => (row as unknown as { readonly key: number }).key),
     summary(key) {
       const row = summaryOf(key);
