@@ -126,8 +126,8 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "EVL-12",
     breaks: "1 unscored row in 20 settles a gate yet",
     file: "evals/src/report/gates.ts",
-    find: "own.unscored.size <= mostUnscored",
-    replace: "own.unscored.size < mostUnscored",
+    find: "return unscored <= mostUnscored",
+    replace: "return unscored < mostUnscored",
     test: "packages/evals/test/report.test.ts",
   },
   {
