@@ -109,7 +109,9 @@ function shortResult(result: ToolResult): unknown {
 }
 
 function longResult(written: unknown): unknown {
-  return Array.isArray(written) ? { success: true, message: "", value: written[0] as unknown, hideValue: false } : written;
+  return Array.isArray(written)
+    ? { success: true, message: "", value: written[0] as unknown, hideValue: false }
+    : written;
 }
 
 const resultFields = ["success", "message", "value", "hideValue"] as const;
