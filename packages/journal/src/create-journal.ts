@@ -2,7 +2,7 @@
 import { DefinitionError, JournalError, type Blobs, type JournalRun } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
-import { openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
+import { hiddenField, openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
 import { lastingEnd, runOf, standingEntries } from "@proviso/runtime/recording";
 import { runId } from "./check-frames.ts";
 import { copyRun } from "./copying.ts";
@@ -39,8 +39,8 @@ export interface JournalSurroundings {
 
 export const journalOptionNames = { secrets: true, flushMs: true, payloads: true } as const;
 
-/** What each journal shares with its runs, by the journal: copies read the store in it. */
-const stores = new WeakMap<Journal, Shared>();
+/** What each journal shares with its runs: copies read the store in it. */
+const stores = /* @__PURE__ */ hiddenField<Shared>();
 
 /**
  * Makes a journal over a store of your own: four methods and `close`. `memoryJournal` and `sqliteJournal` bring theirs.
@@ -197,7 +197,7 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
       return true;
     },
     async copy(id, to) {
-      const target = stores.get(to);
+      const target = stores.of(to);
       if (target === undefined) throw new DefinitionError("copy needs a journal that createJournal made.");
       await readBegun(shared, id);
       if ((await read(target, id)).length > 0) throw existsAlready(id);
@@ -225,7 +225,7 @@ export interface KeptEntries {
 
 /** undefined: this copy of the package did not make the journal. */
 export function keptEntries(journal: Journal): KeptEntries | undefined {
-  const shared = stores.get(journal);
+  const shared = stores.of(journal);
   if (shared === undefined) return undefined;
   return {
     store: shared.store,

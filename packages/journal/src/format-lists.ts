@@ -1,6 +1,6 @@
 // Entries of the usual forms are written as lists: the number of the form, milliseconds after the frame's time, then the
 // values in the form's order. An entry of any other form is written as an object with its names.
-import type { ModelResponse, ToolCall } from "@proviso/core";
+import type { ModelResponse, ToolCall, ToolResult } from "@proviso/core";
 import type { EntryContent, RecordedEvent } from "@proviso/runtime/recording";
 import { isSame, lastFields, longUsage, shortUsage, type FrameMemory } from "./format-events.ts";
 
@@ -98,8 +98,23 @@ function shorten(list: unknown[], event: RecordedEvent, memory: FrameMemory): vo
     const answer = memory.answerOf(event.evaluationId);
     const place = answer?.toolCalls.findIndex(({ id }) => id === event.callId) ?? -1;
     if (answer?.toolCalls[place]?.arguments === event.arguments) list[5] = place;
-  }
+  } else if (event.type === "tool.invoked") list[6] = shortResult(event.result);
 }
+
+/** A result that is its value and nothing else is a list of that; any other one stays as it is. */
+function shortResult(result: ToolResult): unknown {
+  if (!result.success || !hasFields(result, resultFields)) return result;
+  const { message, value, hideValue } = result;
+  return message === "" && value !== undefined && !hideValue ? [value] : result;
+}
+
+function longResult(written: unknown): unknown {
+  return Array.isArray(written)
+    ? { success: true, message: "", value: written[0] as unknown, hideValue: false }
+    : written;
+}
+
+const resultFields = ["success", "message", "value", "hideValue"] as const;
 
 /** Returns what a list says, as the object form has it; undefined: it is no list of a form that is known. */
 export function fieldsOf(list: readonly unknown[]): Fields | undefined {
@@ -107,7 +122,10 @@ export function fieldsOf(list: readonly unknown[]): Fields | undefined {
   if (form === undefined || typeof list[1] !== "number" || list.length !== form.names.length + 2) return undefined;
   const fields: Record<string, unknown> = "kind" in form ? { kind: form.kind } : { type: form.type };
   for (const [place, name] of form.names.entries()) fields[name] = list[place + 2];
-  if (!("kind" in form)) return { event: fields, at: list[1] };
+  if (!("kind" in form)) {
+    if (form.type === "tool.invoked") fields["result"] = longResult(fields["result"]);
+    return { event: fields, at: list[1] };
+  }
   if (form.kind === "answered") fields["answer"] = longAnswer(fields["answer"]);
   fields["at"] = list[1];
   return fields;

@@ -15,8 +15,11 @@ import { FrameMemory, longEvent, shortEvent, type ShortEvent } from "./format-ev
 import { eventList, fieldsOf, listOf } from "./format-lists.ts";
 import type { Frame } from "./store.ts";
 
-/** 2: entries of the usual forms are lists, and the number of the first event stands in the frame. */
-const version = 2;
+/**
+ * 2: entries of the usual forms are lists, and the number of the first event stands in the frame. 3: the result of a call that
+ * is its value alone is a list of that.
+ */
+const version = 3;
 
 /** An entry without what its frame says: `at` counts from the frame's time, and is left out where it is 0. */
 interface ShortEntry {

@@ -46,7 +46,8 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
   let writer = "";
   let attempt = 0;
   let [begunBy, endedBy]: (string | undefined)[] = [];
-  let forkOf: SavedSummary["forkOf"];
+  /** The first summary that can be read: all of them say what the run is a fork of. */
+  let saved: SavedSummary | undefined;
   const check = frameCheck(store, id);
   for await (const frame of store.read(id)) {
     check(frame);
@@ -56,8 +57,9 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     ({ writer } = frame);
     begunBy ??= writer;
     attempt = read.at(-1)?.attempt ?? attempt;
-    forkOf ??= readSummary(frame.summary)?.forkOf;
+    saved ??= readSummary(frame.summary);
   }
+  const forkOf = saved?.forkOf;
   return {
     entries,
     length: entries.length,

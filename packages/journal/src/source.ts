@@ -117,7 +117,7 @@ class JournalSource implements RunSource {
     }
     this.#isBusy = true;
     this.#isCancelled = false;
-    this.#cancelling = new AbortController();
+    if (this.#cancelling.signal.aborted) this.#cancelling = new AbortController();
     if (mode !== "replay") this.#shared.open.set(id, (reason) => this.#cancel(reason));
     try {
       const { from } = this.#options;

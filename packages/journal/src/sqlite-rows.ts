@@ -51,6 +51,10 @@ const pageSize = 64;
 interface RunRow {
   readonly key: number;
   readonly length: number;
+  /** Whether no run was changed after it: 0 or 1. */
+  readonly isLast: number;
+  /** The writer of its first frame. */
+  readonly begunBy: string;
 }
 
 /** Transactions that are made again and again: their statements are prepared once. */
@@ -71,14 +75,20 @@ function transactions(database: DatabaseSync): <T>(work: () => T) => T {
 }
 
 export function frameRows(database: DatabaseSync): FrameRows {
-  const found = database.prepare("SELECT key, length FROM proviso_runs WHERE run = ?");
-  const transact = transactions(database);
-  const begin = database.prepare(
-    "INSERT INTO proviso_runs (run, length, changed) VALUES (?, 0, ?) RETURNING key, length",
+  const keyed = database.prepare("SELECT key FROM proviso_runs WHERE run = ?");
+  const found = database.prepare(
+    `SELECT key, length, changed = (SELECT max(changed) FROM proviso_runs) AS isLast,
+     (SELECT writer FROM proviso_frames AS f WHERE f.key = r.key AND f.first = 0) AS begunBy
+     FROM proviso_runs AS r WHERE run = ?`,
   );
-  const beginning = database.prepare("SELECT writer FROM proviso_frames WHERE key = ? AND first = 0");
-  const latest = database.prepare("SELECT coalesce(max(changed), 0) AS changed FROM proviso_runs");
-  const grow = database.prepare("UPDATE proviso_runs SET length = ?, changed = ? WHERE key = ?");
+  const transact = transactions(database);
+  const next = "(SELECT coalesce(max(changed), 0) + 1 FROM proviso_runs)";
+  const begin = database.prepare(
+    `INSERT INTO proviso_runs (run, length, changed) VALUES (?, ?, ${next}) RETURNING key`,
+  );
+  // The run that was changed last stays that: its place in the order is not written again with each of its frames.
+  const grow = database.prepare("UPDATE proviso_runs SET length = ? WHERE key = ?");
+  const growToLast = database.prepare(`UPDATE proviso_runs SET length = ?, changed = ${next} WHERE key = ?`);
   const insert = database.prepare(
     "INSERT INTO proviso_frames (key, first, count, writer, body, sum, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
@@ -93,44 +103,46 @@ export function frameRows(database: DatabaseSync): FrameRows {
   const newest = database.prepare(
     "SELECT run, summary FROM proviso_runs JOIN proviso_frames USING (key) WHERE key = ? ORDER BY first DESC LIMIT 1",
   );
-  const runOf = (run: string): RunRow | undefined => found.get(run) as RunRow | undefined;
-  const begunBy = (key: number): string => (beginning.get(key) as { readonly writer: string }).writer;
+  const keyOf = (run: string): number | undefined => (keyed.get(run) as { readonly key: number } | undefined)?.key;
   const appendOne = (frame: Frame): "kept" | "fenced" => {
     const { run, first, count, writer, body, sum, summary } = frame;
-    const known = runOf(run);
-    if (first !== (known?.length ?? 0) || (known !== undefined && isOfOtherRun(frame, begunBy(known.key)))) {
+    const known = found.get(run) as RunRow | undefined;
+    if (first !== (known?.length ?? 0) || isOfOtherRun(frame, known?.begunBy)) {
       return known !== undefined && same.get(known.key, first, writer, sum) !== undefined ? "kept" : "fenced";
     }
-    const changed = (latest.get() as { readonly changed: number }).changed + 1;
-    const { key } = known ?? (begin.get(run, changed) as unknown as RunRow);
+    const length = first + count;
+    const { key } = known ?? (begin.get(run, length) as { readonly key: number });
     insert.run(key, first, count, writer, body, sum, summary);
-    grow.run(first + count, changed, key);
+    if (known !== undefined) (known.isLast === 1 ? grow : growToLast).run(length, key);
     return "kept";
   };
   const summaryOf = (key: number) => newest.get(key) as { readonly run: string; readonly summary: string } | undefined;
   return {
     append: (frames) => transact(() => frames.map(appendOne)),
     appendInside: appendOne,
-    keyOf: (run) => runOf(run)?.key,
-    page: (key, run, from) => page.all(key, key, from, from).map((row) => ({ run, ...row }) as unknown as Frame),
-    keys: () => keys.all().map((row) => (row as unknown as RunRow).key),
+    keyOf,
+    page: (key, run, from) =>
+      (page.all(key, key, from, from) as unknown as readonly Omit<Frame, "run">[]).map(
+        ({ first, count, writer, body, sum, summary }) => ({ run, first, count, writer, body, sum, summary }),
+      ),
+    keys: () => keys.all().map((row) => (row as unknown as { readonly key: number }).key),
     summary(key) {
       const row = summaryOf(key);
       return row && { run: row.run, summary: row.summary };
     },
-    ...wholeRunsOf(database, { runOf, summaryOf, appendOne }),
+    ...wholeRunsOf(database, { keyOf, summaryOf, appendOne }),
   };
 }
 
 interface OneRun {
-  runOf(run: string): RunRow | undefined;
+  keyOf(run: string): number | undefined;
   summaryOf(key: number): { readonly summary: string } | undefined;
   appendOne(frame: Frame): "kept" | "fenced";
 }
 
 function wholeRunsOf(
   database: DatabaseSync,
-  { runOf, summaryOf, appendOne }: OneRun,
+  { keyOf, summaryOf, appendOne }: OneRun,
 ): Pick<FrameRows, "remove" | "removeUnchanged" | "appendRun"> {
   const emptied = database.prepare("DELETE FROM proviso_frames WHERE key = ?");
   const removed = database.prepare("DELETE FROM proviso_runs WHERE key = ?");
@@ -139,7 +151,7 @@ function wholeRunsOf(
     inTransaction(database, () => {
       let count = 0;
       for (const [place, run] of runs.entries()) {
-        const key = runOf(run)?.key;
+        const key = keyOf(run);
         if (key === undefined || !mayGo(key, place)) continue;
         emptied.run(key);
         removed.run(key);
@@ -155,7 +167,7 @@ function wholeRunsOf(
     },
     appendRun: (run, frames) =>
       inTransaction(database, () => {
-        if (runOf(run) !== undefined) return false;
+        if (keyOf(run) !== undefined) return false;
         for (const frame of frames) appendOne(frame);
         return true;
       }),

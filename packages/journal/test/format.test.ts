@@ -17,6 +17,8 @@ const usage = {
 const call = { id: "c", name: "add", arguments: "{}" };
 const responded = { type: "provider.responded", turn: 1, model: "m", text: "t", toolCalls: [call], usage };
 const message = { role: "assistant", text: "t", toolCalls: [call] };
+const invoked = { type: "tool.invoked", turn: 1, callId: "c", name: "add", params: {} };
+const after = { durationMs: 1, ran: true, ...ofEvent };
 
 const contents: Readonly<Record<string, object>> = {
   asked: { kind: "asked", turn: 1, try: 2, same: 3, hashes: ["x"] },
@@ -59,6 +61,19 @@ const contents: Readonly<Record<string, object>> = {
     kind: "event",
     event: { ...responded, text: "0", finishReason: "stop", durationMs: 1, ...ofEvent },
   },
+  ...Object.fromEntries(
+    Object.entries({
+      "its value alone": { success: true, message: "", value: { sum: 3 }, hideValue: false },
+      "a list as its value": { success: true, message: "", value: [1, [2]], hideValue: false },
+      "the value null": { success: true, message: "", value: null, hideValue: false },
+      "no value": { success: true, message: "", hideValue: false },
+      "a message": { success: true, message: "m", value: 1, hideValue: false },
+      "a value that is hidden": { success: true, message: "", value: 1, hideValue: true },
+      files: { success: true, message: "", value: 1, hideValue: false, files: [{ hash: "h" }] },
+      "another order": { message: "", success: true, value: 1, hideValue: false },
+      "a failure": { success: false, message: "m" },
+    }).map(([name, result]) => [`invoked, with ${name}`, { kind: "event", event: { ...invoked, result, ...after } }]),
+  ),
   "an event of another time": {
     kind: "event",
     event: { type: "tool.requested", turn: 1, callId: "c", name: "add", arguments: "{}", ...ofEvent, at: 4 },
@@ -107,6 +122,16 @@ it("JRN-8 entries of every form come back as they were, alone and behind each ot
 function textOf(entries: readonly JournalEntry[]): readonly unknown[] {
   return entries.map((entry) => (entry.kind === "event" ? [entry, JSON.stringify(entry.event)] : entry));
 }
+
+it("JRN-8 a frame of version 2 is read, whose results of calls are whole", () => {
+  const result = { success: true, message: "", value: { sum: 3 }, hideValue: false };
+  const entry = { ...base, kind: "event", event: { ...invoked, result, ...after } } as unknown as JournalEntry;
+  const frame = JSON.parse(bodyOf(1, [entry])) as { readonly v: number; readonly e: readonly (readonly unknown[])[] };
+  expect([frame.v, frame.e[0]?.[6]]).toEqual([3, [{ sum: 3 }]]);
+  const body = JSON.stringify({ ...frame, v: 2, e: [frame.e[0]?.with(6, result)] });
+  const read = entriesOf({ run: "r", first: 0, count: 1, writer: "w", body, sum: 0, summary: "" }, "test");
+  expect(textOf(read)).toEqual(textOf([entry]));
+});
 
 it("JRN-8 a list of a form that is not known is damaged", () => {
   const written = JSON.parse(bodyOf(1, [{ ...base, ...contents["asked"] } as JournalEntry])) as { e: unknown[] };

@@ -147,7 +147,7 @@ it("JRN-8 a frame of a newer format and one that is no body are refused, and oth
   const journal = createJournal(store);
   await modelAdapter(scriptedModel([{ text: "Done." }])).evaluate("Hello.", { run: journal.run("good") });
   for (const [run, body] of [
-    ["newer", JSON.stringify({ v: 3, a: 1, e: [{}] })],
+    ["newer", JSON.stringify({ v: 4, a: 1, e: [{}] })],
     ["torn", "{"],
     ["short", JSON.stringify({ v: 1, a: 1, e: [] })],
   ] as const) {

@@ -38,8 +38,6 @@ export class TapeEntries {
   protected foundOverride: PromptOverride | undefined;
   /** Whether something was not as it was recorded, and that was let be. */
   differs = false;
-  /** Events of the application that the record has, and that are delivered later. */
-  readonly delivering = new WeakSet<object>();
   /** The time of the run, in epoch milliseconds. */
   now: number;
   /** Whether what happens is appended. */
@@ -55,6 +53,8 @@ export class TapeEntries {
   main: Run | undefined;
   protected core: SessionCore | undefined;
   protected readonly world: World;
+  /** Made for the first: few evaluations have one. */
+  #delivering: WeakSet<object> | undefined;
   /** Whether the source makes entries whole when it writes them. */
   readonly #keeps: boolean;
   #next: number;
@@ -82,6 +82,11 @@ export class TapeEntries {
     });
     this.prefix.own.add(this.evaluationId);
     if (!this.isLive) this.prefix.at = 1;
+  }
+
+  /** Events of the application that the record has, and that are delivered later. */
+  get delivering(): WeakSet<object> {
+    return (this.#delivering ??= new WeakSet());
   }
 
   /** The clock, the ids and the randomness of the record. */

@@ -7,8 +7,31 @@ import type { JournalEntry } from "./entries.ts";
  */
 export type Fate = "undone" | "vetoed" | undefined;
 
+const none: ReadonlyMap<JournalEntry, Fate> = new Map();
+
 /** The events that do not stand. */
 export function undoneAmong(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry, Fate> {
+  return allStand(entries) ? none : fates(entries);
+}
+
+/** Whether these are events of one evaluation, with calls that have each begun once and ended once, with success. */
+function allStand(entries: readonly JournalEntry[]): boolean {
+  const open = new Set<string>();
+  let of: string | undefined;
+  for (const entry of entries) {
+    if (entry.kind !== "event") continue;
+    const { event, evaluationId } = entry;
+    if (evaluationId !== (of ??= evaluationId) || event.parent !== undefined) return false;
+    if (event.type === "evaluation.restarted") return false;
+    if (event.type === "tool.requested") {
+      if (open.has(event.callId)) return false;
+      open.add(event.callId);
+    } else if (event.type === "tool.invoked" && !(event.result.success && open.delete(event.callId))) return false;
+  }
+  return open.size === 0;
+}
+
+function fates(entries: readonly JournalEntry[]): ReadonlyMap<JournalEntry, Fate> {
   const keyOf = (evaluationId: string, callId: string): string => JSON.stringify([evaluationId, callId]);
   const parents = new Map<string, { readonly evaluationId: string; readonly callId: string }>();
   for (const entry of entries) {
