@@ -1,5 +1,5 @@
 import type { RunRecord, RunSummary } from "@proviso/core";
-import { SpentByRun } from "@proviso/core/internal";
+import { messageOf, SpentByRun } from "@proviso/core/internal";
 import { runRows } from "../runs/rows.ts";
 import type { ListedRun } from "./entry-source.ts";
 
@@ -12,8 +12,20 @@ export interface Summarised {
   readonly text: string;
 }
 
-/** Makes the summary of a run from its records. */
+/**
+ * Makes the summary of a run from its records. One whose records are not what they should be, since a journal of one's own
+ * gives others, is a row that says so: the other runs of a list are shown.
+ */
 export function summarise(listed: ListedRun, records: readonly RunRecord[], isGone: boolean): Summarised {
+  try {
+    return summaryFrom(listed, records, isGone);
+  } catch (error) {
+    const problem = `The record of the run "${listed.id}" cannot be shown: ${messageOf(error)}`;
+    return summaryFrom(listed, [{ n: 0, runId: listed.id, at: 0, kind: "unreadable", problem }], isGone);
+  }
+}
+
+function summaryFrom(listed: ListedRun, records: readonly RunRecord[], isGone: boolean): Summarised {
   const rows = runRows();
   const tools = new Set<string>();
   const spent = new SpentByRun();
