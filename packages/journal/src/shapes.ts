@@ -1,6 +1,4 @@
 // Checks of plain JSON by its shape.
-import { isRecord } from "@proviso/core/provider";
-
 export type Check = (value: unknown) => boolean;
 
 /** A check for each field of a type: the compiler asks for one where a field is added. */
@@ -29,12 +27,15 @@ export function listOf(check: Check): Check {
 
 /** An object that has these fields, and perhaps others. */
 export function shape<T>(checks: Checks<T>): Check {
-  const names = Object.keys(checks) as (keyof T & string)[];
-  const all = names.map((name) => checks[name]);
+  const names = Object.keys(checks);
+  const all = Object.values<Check>(checks);
   return (value) => {
-    if (!isRecord(value)) return false;
+    // What is read of JSON is no proxy.
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+    const fields = value as Readonly<Record<string, unknown>>;
+    // Every entry that is read comes by here: a loop by places takes two thirds of the time of one over pairs.
     for (let place = 0; place < names.length; place++) {
-      if (!all[place]!(value[names[place]!])) return false;
+      if (all[place]?.(fields[names[place] as string]) !== true) return false;
     }
     return true;
   };

@@ -1,7 +1,7 @@
 // A frame with a right sum may hold anything, when another program wrote it: every reader works, or says that the record of
 // that run is damaged, and shows the other runs.
-import { ProvisoError, type RunReader, type RunRecord } from "@proviso/core";
-import { createJournal, type Frame, type Journal, type JournalEntry } from "@proviso/journal";
+import { ProvisoError, type RunRecord } from "@proviso/core";
+import { createJournal, type Frame, type Journal } from "@proviso/journal";
 import { bodyOf, folderStore, frameSum, memoryStore } from "@proviso/journal/internal";
 import { journalRuns } from "@proviso/viewer";
 import { compareRuns, limitsAt, runRows, stateAt } from "@proviso/viewer/runs";
@@ -10,6 +10,7 @@ import { scriptedModel } from "@proviso/runtime/testing";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, inject, it } from "vitest";
+import { everyKind } from "./every-kind.ts";
 
 const golden = join(import.meta.dirname, "../../journal/test/golden/records");
 
@@ -19,13 +20,16 @@ async function listed<T>(from: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/** The frames of recorded runs: all kinds of entries are in them, and a run beside them. */
+/** The frames of recorded runs, and of one with an entry of each kind and an event of each type. */
 async function records(): Promise<readonly (readonly Frame[])[]> {
   const all: Frame[][] = [];
   for (const release of readdirSync(golden)) {
     const store = folderStore(join(golden, release));
     for await (const { run } of store.list()) all.push(await listed(store.read(run)));
   }
+  const entries = everyKind();
+  const of = { run: "every", first: 0, count: entries.length, body: bodyOf(1, entries) };
+  all.push([{ ...of, writer: "one", sum: frameSum(of), summary: all[0]?.[0]?.summary ?? "" }]);
   return all;
 }
 
@@ -76,6 +80,17 @@ async function describe(journal: Journal, run: string): Promise<void> {
   }
 }
 
+/** What is as it was written is not damaged. */
+async function readAll(all: readonly (readonly Frame[])[]): Promise<void> {
+  for (const frames of all) {
+    const store = memoryStore();
+    await store.append(frames);
+    const { run } = frames[0] as Frame;
+    const records = await listed(journalRuns(createJournal(store)).records(run));
+    expect(records.filter(({ kind }) => kind === "unreadable")).toEqual([]);
+  }
+}
+
 const values = [null, 0, -5, "x", [], {}, [null], "__proto__"];
 
 it("JRN-8 VIEW-5 a value of another form anywhere in a record is damage of that run, whoever reads it", async () => {
@@ -87,6 +102,7 @@ it("JRN-8 VIEW-5 a value of another form anywhere in a record is damage of that 
   // Every so many of the changes: a prime number, so that all values and places have their turn.
   const every = inject("exhaustive") ? 1 : 101;
   let count = 0;
+  await readAll(await records());
   for (const frames of await records()) {
     const { run } = frames[0] as Frame;
     for (const [place, frame] of frames.entries()) {
@@ -110,4 +126,33 @@ it("JRN-8 VIEW-5 a value of another form anywhere in a record is damage of that 
     }
   }
   expect(count).toBeGreaterThan(10_000);
+});
+
+it("VIEW-5 a run of a journal of one's own whose entries are of another form is a row that says so, beside the others", async () => {
+  const journal = createJournal(memoryStore());
+  for (const id of ["good", "odd"]) {
+    await modelAdapter(scriptedModel([{ text: "Yes." }])).evaluate("Are you there?", { run: journal.run(id) });
+  }
+  const own: Journal = {
+    ...journal,
+    async *entries(id) {
+      for await (const entry of journal.entries(id)) {
+        const isOdd = id === "odd" && entry.kind === "event";
+        yield isOdd && entry.event.type === "prompt.rendered"
+          ? { ...entry, event: { ...entry.event, sections: null as never } }
+          : isOdd && entry.event.type === "prompt.executed"
+            ? { ...entry, event: null as never }
+            : entry;
+      }
+    },
+  };
+  const reader = journalRuns(own);
+  const { runs } = await reader.list();
+  expect(runs.map(({ runId, error }) => [runId, error?.code]).toSorted()).toEqual([
+    ["good", undefined],
+    ["odd", "journal"],
+  ]);
+  expect(runs.find(({ runId }) => runId === "odd")?.error?.message).toContain(
+    'The record of the run "odd" cannot be shown',
+  );
 });
