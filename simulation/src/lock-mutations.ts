@@ -13,9 +13,9 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "a lock belongs to the transaction's scope, not to the instance",
     file: runtime("transactions/transaction.ts"),
-    find: "const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resource),",
+    find: "const others = resources.map((participant) => wantedOf(participant, participant.mode));",
     replace:
-      "const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resources[0] === undefined ? resource : core),",
+      "const others = resources.map((participant) => ({ ...wantedOf(participant, participant.mode), of: lockOf(core) }));",
   },
   {
     name: "a writer locks as a reader does",
@@ -57,8 +57,14 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "those around do not hold what is locked inside",
     file: runtime("transactions/lock.ts"),
-    find: 'if ("holder" in around || !outer.takesForInner || outer.ended) return around;',
+    find: 'if ("holder" in around || outer.ended || !takesFor(outer, scope)) return around;',
     replace: 'if ("holder" in around || outer !== undefined) return around;',
+  },
+  {
+    name: "the body of a transaction does not hold what is first used inside it",
+    file: runtime("transactions/lock.ts"),
+    find: "return outer.scope === undefined || outer.scope === scope;",
+    replace: "return outer.scope === undefined;",
   },
   {
     name: "a resource that joins late has no snapshot",

@@ -1,9 +1,12 @@
 import { registerHooks } from "node:module";
 import { mutations } from "./mutations.ts";
+import { runMutations } from "./run-mutations.ts";
 import { scarceMutations } from "./scarce-mutations.ts";
 
 // node --import ./mutate.ts: puts the bug that MUTATION names into its source while it is loaded.
-const mutation = [...mutations, ...scarceMutations].find(({ name }) => name === process.env["MUTATION"]);
+const mutation = [...mutations, ...runMutations, ...scarceMutations].find(
+  ({ name }) => name === process.env["MUTATION"],
+);
 if (mutation === undefined) throw new Error(`There is no mutation "${process.env["MUTATION"]}".`);
 const { file, find, replace } = mutation;
 

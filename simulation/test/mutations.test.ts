@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, inject, test } from "vitest";
 import { mutations } from "../src/mutations.ts";
+import { runMutations } from "../src/run-mutations.ts";
 import { scarceMutations } from "../src/scarce-mutations.ts";
 import { simulated } from "./run.ts";
 
@@ -9,7 +10,7 @@ import { simulated } from "./run.ts";
 const seeds = 2_000;
 
 test("at least 15 bugs are planted, each where its text stands exactly once", async () => {
-  const all = [...mutations, ...scarceMutations];
+  const all = [...mutations, ...runMutations, ...scarceMutations];
   expect(all.length).toBeGreaterThanOrEqual(15);
   expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
   for (const { name, file, find } of all) {
@@ -34,6 +35,15 @@ describe("TX-1 the simulation finds each planted bug", () => {
   test.concurrent.each(planted.map(({ name }) => [name] as const))("%s", { timeout: 300_000 }, async (name) => {
     const { code, said } = await simulated(1, seeds, name);
     expect(said).toMatch(/simulate: seed \d+: |an unhandled rejection/);
+    expect(code).toBe(1);
+  });
+});
+
+describe("RPL-3 recorded runs from a seed find each planted bug", () => {
+  const some = inject("exhaustive") ? runMutations : runMutations.slice(0, 1);
+  test.each(some.map(({ name }) => [name] as const))("%s", { timeout: 300_000 }, async (name) => {
+    const { code, said } = await simulated(1, 400, name, "runs/main.ts");
+    expect(said).toMatch(/simulate:runs: seed \d+: /);
     expect(code).toBe(1);
   });
 });

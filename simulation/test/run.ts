@@ -11,7 +11,7 @@ export async function simulated(
   first: number,
   count: number,
   mutation?: string,
-  script: "main.ts" | "scarce.ts" = "main.ts",
+  script: "main.ts" | "scarce.ts" | "runs/main.ts" = "main.ts",
 ): Promise<{ readonly code: number; readonly said: string }> {
   const args = [
     // A bug is planted in a source while that is loaded.

@@ -17,6 +17,7 @@ export {
 export { textFinder } from "./find-text.ts";
 export { checkList } from "./lists.ts";
 export { hostModule } from "./host-module.ts";
+export { givenTool } from "./tool/check-tool.ts";
 export { nearestName } from "./nearest-name.ts";
 export { escapeUnseen, replaceUnseen } from "./unseen.ts";
 export { frozenJson, isForbiddenKey, plainCopy, toJsonValue, whyNoJson, parseOwnJson } from "./json.ts";
@@ -46,8 +47,8 @@ export type { ReturnedResult } from "./tool/result.ts";
 export { restoredResult, returnedResult } from "./tool/result.ts";
 export { eventKeys, typeOfKey, filterKey } from "./state/event.ts";
 export { isFrameworkEventType } from "./state/events.ts";
-export { isIdle } from "./state/idle-observer.ts";
-export type { IdleObserver } from "./state/idle-observer.ts";
+export { isIdle, ofEvaluation } from "./state/idle-observer.ts";
+export type { EachObserver, IdleObserver } from "./state/idle-observer.ts";
 export { frozenInDepth, frozenState, pathText } from "./state/frozen.ts";
 export { isGuardable } from "./resources/guard.ts";
 export { firstChanges } from "./resources/first-changes.ts";

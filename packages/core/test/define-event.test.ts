@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { DefinitionError, defineEvent, isEvent } from "@proviso/core";
+import { DefinitionError, defineEvent, defineSlice, isEvent } from "@proviso/core";
 import { eventKeys, filterKey, isFrameworkEventType } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 import { tool } from "./support/tools.ts";
@@ -66,6 +66,28 @@ describe("telling events apart", () => {
     expect(isEvent(invoked, noted)).toBe(false);
     expect(isEvent(noted({ path: "a", line: 1 }), noted)).toBe(true);
     expect(isEvent({ type: "tool.requested", name: "read_file" }, tool("read_file"))).toBe(false);
+  });
+
+  test.each<readonly [given: string, nearest: string]>([
+    ["tool.invokd", '"tool.invoked"?'],
+    ["Tool.Invoked", '"tool.invoked"?'],
+    ["prompt.execute", '"prompt.executed"?'],
+    ["noted", "what defineEvent returned"],
+    ["tool:read_file", "what defineEvent returned"],
+    ["constructor", "what defineEvent returned"],
+  ])("EVT-7 a text that names no framework event is refused: %j", (given, nearest) => {
+    const error = caught(() => isEvent(invoked, given as never));
+    expect(error).toBeInstanceOf(DefinitionError);
+    expect(error.message).toContain(`"${given}" is no event of the framework`);
+    expect(error.message).toContain(nearest);
+    expect(
+      caught(() => defineSlice({ name: "s", initial: 0, reducers: ({ on }) => on(given as never, () => 1) })).message,
+    ).toBe(error.message);
+  });
+
+  test("EVT-7 an application's own event may have a name beside the framework's", () => {
+    const counted = defineEvent("tool.counted", z.object({}));
+    expect(isEvent(counted({}), counted)).toBe(true);
   });
 
   test.each([undefined, null, 1, "tool.invoked", {}, { type: 1 }, []])("isEvent takes %j for no event", (value) => {

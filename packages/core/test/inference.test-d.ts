@@ -14,7 +14,9 @@ import {
   Filesystem,
   isEvent,
   provide,
+  provideFactory,
   resourceKey,
+  type Session,
   toolError,
   toolOk,
   type EvaluationFailure,
@@ -397,6 +399,37 @@ describe("events", () => {
       if (event.evaluationId !== undefined) expectTypeOf(event).toEqualTypeOf<FrameworkEvent>();
     };
     expectTypeOf(narrow).toBeFunction();
+  });
+
+  test("EVT-7 among the framework's events, type narrows to one kind", () => {
+    const narrow = (session: Session): void => {
+      session.on("*", (event) => {
+        expectTypeOf(event).toEqualTypeOf<SessionEvent>();
+        // An application's event may have any name to the compiler: they are set apart first.
+        if (event.evaluationId === undefined) return;
+        if (event.type === "tool.invoked") expectTypeOf(event).toEqualTypeOf<ToolInvoked>();
+      });
+      session.on("tool.invoked", (event) => void expectTypeOf(event).toEqualTypeOf<ToolInvoked>());
+      session.on(noted, ({ path }) => void expectTypeOf(path).toEqualTypeOf<string>());
+      // @ts-expect-error no event type of the framework
+      session.on("tool.invokd", () => {});
+      // @ts-expect-error an application's event is named by what defineEvent returned
+      session.on("noted", () => {});
+    };
+    expectTypeOf(narrow).toBeFunction();
+  });
+
+  test("PRM-16 a resource is provided under a key, and not under a text or a class", () => {
+    const Stock = resourceKey<{ readonly count: number }>("Stock");
+    provide(Stock, { count: 1 });
+    // @ts-expect-error a text
+    provide("Stock", { count: 1 });
+    // @ts-expect-error a class
+    provide(Map, new Map());
+    // @ts-expect-error a text
+    provideFactory("Stock", () => ({ count: 1 }));
+    // @ts-expect-error another type of instance
+    provide(Stock, { count: "1" });
   });
 
   test("an event's payload is checked", () => {

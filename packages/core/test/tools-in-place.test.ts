@@ -1,4 +1,15 @@
-import { definePrompt, defineSection, defineTool, DefinitionError, toolOk, type Tool } from "@proviso/core";
+import {
+  allow,
+  definePolicy,
+  definePrompt,
+  defineSection,
+  defineTool,
+  DefinitionError,
+  deny,
+  toolOk,
+  type PolicyDecision,
+  type Tool,
+} from "@proviso/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -55,7 +66,54 @@ describe("PRM-15 a tool that is written in a section passes the checks of define
       }
     }
     const counting = new Counting();
-    expect(toolsOf(counting)).toEqual([counting]);
+    const [placed] = toolsOf(counting);
+    expect(placed?.name).toBe("count");
+    expect(placed?.execute({}, {} as never)).toEqual(toolOk(1));
+    expect(counting.calls).toBe(1);
     expect(() => toolsOf(Object.assign(new Counting(), { timeoutMs: -1 }))).toThrow("must be a positive number");
+  });
+});
+
+describe("PRM-2 what is done to a tool or a policy after it was put into a prompt changes nothing", () => {
+  test.each(["a plain object", "an instance"])("of a tool that is %s", (kind) => {
+    class Paying {
+      name = "pay";
+      description = "Pays.";
+      input = z.object({ cents: z.number() });
+      timeoutMs = 5;
+      uses: unknown[] = [];
+      execute(): unknown {
+        return this.name;
+      }
+    }
+    const given = kind === "an instance" ? new Paying() : { ...pay, timeoutMs: 5, uses: [] as unknown[] };
+    const [placed] = toolsOf(given);
+    given.timeoutMs = -1;
+    given.name = "my tool";
+    given.uses.push("Stock");
+    given.execute = () => "changed";
+    expect(placed).toMatchObject({ name: "pay", timeoutMs: 5, uses: [] });
+    expect(placed?.execute({}, {} as never)).toBe(kind === "an instance" ? "my tool" : "Paid.");
+    expect(Object.isFrozen(placed)).toBe(true);
+  });
+
+  test("of a policy of a section and of a prompt, and of the lists of what is defined", () => {
+    const tools: Tool[] = [];
+    const given = { name: "chief", tools, check: () => deny("no") as PolicyDecision };
+    const defined = definePolicy(given);
+    const prompt = definePrompt({
+      key: "p",
+      policies: [given],
+      sections: [{ key: "s", text: "x", tools: [defineTool(pay)], policies: [given, defined] }],
+    })
+      .bind()
+      .render();
+    given.check = () => allow();
+    tools.push({ ...pay, name: "other" });
+    for (const policy of prompt.policiesOf("pay")) {
+      expect(policy.tools).toEqual([]);
+      expect(policy.check?.({} as never, {} as never)).toEqual(deny("no"));
+    }
+    expect(prompt.policiesOf("pay")).toHaveLength(3);
   });
 });

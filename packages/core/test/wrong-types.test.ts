@@ -5,6 +5,9 @@ import {
   defineSection,
   defineSlice,
   DefinitionError,
+  provide,
+  provideFactory,
+  resourceKey,
   trackBudget,
 } from "@proviso/core";
 import { describe, expect, test } from "vitest";
@@ -56,6 +59,31 @@ describe("PRM-16 what is of another type than a definition takes is refused in w
       'deadlineAt needs a valid Date, not "2026-12-24T00:00Z".',
     ],
     ["a deadline as milliseconds", () => js(deadlineAt)(5), "deadlineAt needs a valid Date, not 5."],
+    [
+      "a resource under a text",
+      () => js(provide)("Stock", {}),
+      'provide needs the key of a resource, which resourceKey makes, not "Stock".',
+    ],
+    [
+      "a resource under its class",
+      () => js(provide)(Map, new Map()),
+      "provide needs the key of a resource, which resourceKey makes, not a function.",
+    ],
+    [
+      "a factory under a text",
+      () => js(provideFactory)("Stock", () => 1),
+      'provideFactory needs the key of a resource, which resourceKey makes, not "Stock".',
+    ],
+    [
+      "a factory that is none",
+      () => js(provideFactory)(resourceKey("Stock"), { stock: 1 }),
+      'The factory of "Stock" must be a function, not an object: provide(key, instance) takes what is ready.',
+    ],
+    [
+      "a key without a name",
+      () => js(resourceKey)(),
+      'The name of a resource must be a text, resourceKey("Stock"), not undefined.',
+    ],
     ["no budget", () => js(trackBudget)(), "A budget must be an object, not undefined."],
     ["a budget that is a number", () => js(trackBudget)(5), "A budget must be an object, not 5."],
   ])("%s", (_, define, message) => {

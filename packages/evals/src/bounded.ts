@@ -2,6 +2,8 @@
 import { systemClock, type Binding, type Clock } from "@proviso/core";
 import { setAlarm } from "@proviso/core/internal";
 import { openResources } from "@proviso/runtime";
+import { trackerOf } from "@proviso/runtime/internal";
+import type { RunOptions } from "./run/options.ts";
 
 /** The resources of one attempt. */
 export type OwnResources = Awaited<ReturnType<typeof openResources>>;
@@ -18,6 +20,15 @@ export interface Bounds {
   /** undefined: an abort does not end it. */
   readonly signal?: AbortSignal | undefined;
   readonly ms: number;
+}
+
+/** The bounds of what a run reads before its first attempt: those of an attempt, and the deadline of its budget. */
+export function boundsOf(
+  { clock = systemClock, signal, budget }: Pick<RunOptions, "clock" | "signal" | "budget">,
+  ms: number | undefined = defaultTimeoutMs,
+): Bounds {
+  const deadline = trackerOf(budget)?.budget.deadline;
+  return { clock, signal, ms: deadline === undefined ? ms : Math.min(ms, deadline.remainingMs()) };
 }
 
 /** A function of the program did not settle in time, or before the run was aborted. */
@@ -45,7 +56,8 @@ export async function bounded<T>(
     onAbort = () => end(new Unsettled("aborted", "The run was aborted."));
     if (signal?.aborted === true) return onAbort();
     signal?.addEventListener("abort", onAbort, { once: true });
-    endAlarm = setAlarm(clock, ms, () => end(new Unsettled("late", `It did not settle within ${ms} milliseconds.`)));
+    if (ms < Infinity)
+      endAlarm = setAlarm(clock, ms, () => end(new Unsettled("late", `It did not settle within ${ms} milliseconds.`)));
   });
   const givenUp = over.then(async (why): Promise<never> => {
     await idle();

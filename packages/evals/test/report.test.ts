@@ -94,6 +94,72 @@ describe("the report of an eval", () => {
     expect(await verdict(20)).toBe("passed");
   });
 
+  it.each(["money", "win"])("EVL-12 rows that %s has no score of settle no comparison with it", async (broken) => {
+    const of = (fails: (name: string) => boolean) =>
+      defineEval({
+        ...base,
+        data: mails(200),
+        variants: { money: { adapter: wordList(["Win"]) }, win: { adapter: wordList(["Win"]) } },
+        scorers: {
+          correct: ({ row, variant }: { readonly row: Mail; readonly variant: string }) => {
+            if (fails(variant) && Number(row.id.slice(1)) % 2 === 0) throw new Error("down");
+            return row.label === "spam";
+          },
+        },
+        gates: { correct: { noWorseBy: 0.1 } },
+      });
+    expect((await runEval(of(() => false))).gates).toMatchObject([{ variant: "win", verdict: "passed" }]);
+    const one = await runEval(of((name) => name === broken));
+    expect(one.gates).toMatchObject([{ variant: "win", verdict: "unsettled" }]);
+    const saved = saveRun(one);
+    const later = await runEval(
+      of(() => false),
+      { compareWith: saved },
+    );
+    expect(later.gates.find(({ variant }) => variant === broken)).toMatchObject({ verdict: "unsettled" });
+  });
+
+  it("STA-1 STA-2 the same scores in another order of repetitions are no difference", async () => {
+    const orders = [
+      [0.1, 0.2, 0.3],
+      [0.3, 0.2, 0.1],
+    ] as const;
+    const run = (money: 0 | 1, win: 0 | 1, gates?: { readonly odd: { readonly noWorseBy: number } }) =>
+      runEval(
+        defineEval({
+          ...base,
+          data: mails(30),
+          variants,
+          repetitions: 3,
+          scorers: {
+            odd: ({ variant, repetition }: { readonly variant: string; readonly repetition: number }) =>
+              orders[variant === "win" ? win : money][repetition - 1] ?? 0,
+          },
+          ...(gates && { gates }),
+        }),
+      );
+    const same = (await run(0, 0)).differences["win"]?.["odd"];
+    expect(same).toMatchObject({ value: 0, wins: 0, losses: 0, ties: 30 });
+    expect((await run(0, 1)).differences["win"]?.["odd"]).toEqual(same);
+    const { differences, gates } = await run(1, 0, { odd: { noWorseBy: 0 } });
+    expect(differences["win"]?.["odd"]).toEqual(same);
+    expect(gates).toMatchObject([{ verdict: "unsettled" }]);
+  });
+
+  it("EVL-51 a saved mean that floating point rounds past its range is compared with", async () => {
+    const of = defineEval({
+      ...base,
+      data: mails(4),
+      adapter: wordList([]),
+      repetitions: 3,
+      scorers: { best: { score: () => true, range: [0, 0.1] } },
+    });
+    const saved = saveRun(await runEval(of));
+    expect((0.1 + 0.1 + 0.1) / 3).toBeGreaterThan(0.1);
+    const { differences } = await runEval(of, { compareWith: saved });
+    expect(differences["default"]?.["best"]).toMatchObject({ value: 0, ties: 4 });
+  });
+
   it.each([-0.1, 1.1, Number.NaN, Number.POSITIVE_INFINITY, "1", null, undefined])(
     "EVL-12 %s is no number within the range: the attempt is unscored",
     async (returned) => {

@@ -23,7 +23,7 @@ import { pruneRuns, Retained, type Retention } from "./retention.ts";
 import { sessionOf } from "./session-of.ts";
 import type { LentFile } from "./lent-file.ts";
 import type { AttachNow } from "./memory-store.ts";
-import { appendAfter, resolveRun } from "./resolving.ts";
+import { appendAfter, isDecidedSo, resolveRun } from "./resolving.ts";
 import { runSource, type Shared, type SourceOptions } from "./source.ts";
 import { tornBytes, type JournalStore } from "./store.ts";
 import { WriteQueue } from "./writing.ts";
@@ -253,4 +253,13 @@ export function keptEntries(journal: Journal): KeptEntries | undefined {
       await shared.queue.settled();
     },
   };
+}
+
+/**
+ * Whether the decision of a token is kept, and is this one. false: it is not, or this copy of the package did not make the
+ * journal.
+ */
+export async function wasDecidedSo(journal: Journal, ...given: Parameters<Journal["resolve"]>): Promise<boolean> {
+  const shared = stores.get(journal);
+  return shared !== undefined && isDecidedSo(shared, ...given);
 }

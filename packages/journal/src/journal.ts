@@ -147,7 +147,7 @@ export interface RunSummary {
   readonly startedAt: Date;
   /** The time of the last entry. */
   readonly updatedAt: Date;
-  /** What its requests spent. */
+  /** What it spent, evaluations inside its calls included. `usage` of a response is that of one evaluation alone. */
   readonly usage: Usage;
   /** What a suspended run waits for. Its token is empty: only the error of `evaluate` has it. */
   readonly pending: Pending | undefined;
@@ -204,7 +204,7 @@ export type RunStep = {
 
 /**
  * not-started: no handler ran · committed: it is done · undone: it failed, and what could be undone was · unknown: it began,
- * and how it ended was not kept.
+ * and how it ended was not kept, also where a later attempt did not run it again.
  */
 export type Effect = "not-started" | "committed" | "undone" | "unknown";
 

@@ -3,6 +3,7 @@ import { JournalError, systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import {
   AttemptStops,
+  endsNotKnown,
   recordedParams,
   standingEntries,
   StepCounter,
@@ -76,12 +77,12 @@ export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDes
   return Object.freeze({
     ...summaryOf(id, { ...saved, attempts: Math.max(1, run.attempt) }),
     params: recordedParams(standing),
-    timeline: Object.freeze(timelineOf(standing)),
+    timeline: Object.freeze(timelineOf(standing, endsNotKnown(run.entries))),
     tornBytes,
   });
 }
 
-function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
+function timelineOf(standing: readonly JournalEntry[], notKnown: ReadonlySet<number>): RunStep[] {
   const [own, counter, stops] = [standing[0]?.evaluationId, new StepCounter(), new AttemptStops()];
   const timeline: RunStep[] = [];
   let steps = 0;
@@ -133,7 +134,8 @@ function timelineOf(standing: readonly JournalEntry[]): RunStep[] {
     if (event.type === "tool.invoked") {
       effects.set(event.callId, entry);
       const isStarted = calls.get(event.callId)?.isStarted === true;
-      if (!event.result.success) add(event.callId, isStarted ? stops.effectOf(event) : "not-started", entry);
+      const effect = notKnown.has(entry.index) ? "unknown" : isStarted ? stops.effectOf(event) : "not-started";
+      if (!event.result.success) add(event.callId, effect, entry);
     }
   }
   for (const [callId, { isStarted, at }] of Array.from(calls)) {

@@ -8,7 +8,7 @@ import {
   type ToolResult,
   type ToolReturn,
 } from "@proviso/core";
-import { describeValue, returnedResult, toJsonValue } from "@proviso/core/internal";
+import { canonicalJson, describeValue, returnedResult, toJsonValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { redactionOf } from "@proviso/runtime/internal";
 import {
@@ -19,6 +19,7 @@ import {
   suspendedCalls,
   keptEntry,
   type EntryContent,
+  type EntryOf,
   type JournalEntry,
   type Resolution,
   type SuspendedCall,
@@ -79,6 +80,36 @@ export async function resolveRun(
     assertShown(shared, resolved.decision);
     if (await appendAfter(shared, id, { run, summary }, resolved)) return summaryOf(id, summary.saved);
   }
+}
+
+/**
+ * Whether the question of a token was decided in exactly this way: a caller that could not see that its decision was kept gives
+ * it again. false also for a token that is not known, and for a run that was cancelled.
+ */
+export async function isDecidedSo(
+  { store, hide }: Pick<Shared, "store" | "hide">,
+  token: string,
+  decision: PolicyDecision | { readonly result: ToolReturn<unknown> },
+): Promise<boolean> {
+  const resolution = resolutionOf(decision);
+  const id = runOfToken(token);
+  if (id === undefined || !isRunId(id)) return false;
+  const { entries } = await readRun(store, id);
+  const hash = hashOfToken(token);
+  const asked = entries.findIndex((entry) => entry.kind === "suspended" && entry.tokenHash === hash);
+  const question = entries[asked];
+  if (question?.kind !== "suspended" || entries.some(({ kind }) => kind === "cancelled")) return false;
+  const kept = entries.slice(asked).find((entry) => entry.kind === "resolved" && isAbout(entry, question));
+  if (kept?.kind !== "resolved") return false;
+  // The record has a decision without secrets.
+  const given = { ...kept, decision: resolution };
+  const hidden = hide === undefined ? given : hide(given);
+  return hidden.kind === "resolved" && canonicalJson(hidden.decision) === canonicalJson(kept.decision);
+}
+
+function isAbout(decided: EntryOf<"resolved">, asked: EntryOf<"suspended">): boolean {
+  if (decided.policy !== asked.policy || decided.step !== asked.step || decided.key !== asked.key) return false;
+  return asked.key !== undefined || (decided.turn === asked.turn && decided.callId === asked.pending.callId);
 }
 
 /** The handler gets the input that the record has. @throws {DefinitionError} for one that shows a secret. */

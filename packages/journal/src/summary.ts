@@ -2,7 +2,7 @@
 import type { SavedFork } from "./forking.ts";
 import type { Usage } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { noUsage, parseOwnJson, spentAfter } from "@proviso/core/internal";
+import { noUsage, parseOwnJson, SpentByRun } from "@proviso/core/internal";
 import {
   knownContent,
   pendingOf,
@@ -37,6 +37,7 @@ export class Summary {
   readonly saved: { -readonly [K in keyof SavedSummary]: SavedSummary[K] };
   #own: string | undefined;
   #steps = new StepCounter();
+  #spent = new SpentByRun();
 
   constructor(forkOf?: SavedSummary["forkOf"]) {
     this.saved = {
@@ -59,6 +60,7 @@ export class Summary {
     for (const entry of entries) fresh.add(entry);
     this.#own ??= fresh.#own;
     this.#steps = fresh.#steps;
+    this.#spent = fresh.#spent;
     Object.assign(this.saved, fresh.saved, {
       attempts,
       startedAt: startedAt === 0 ? fresh.saved.startedAt : startedAt,
@@ -73,6 +75,7 @@ export class Summary {
     const content = knownContent(entry);
     // What has to be made yet says nothing more to a summary.
     if (content === undefined) return;
+    if (content.kind === "event") this.#addSpent(content.event, entry.evaluationId);
     if (content.kind === "begun") {
       this.#own ??= entry.evaluationId;
       saved.prompt = content.prompt;
@@ -95,12 +98,12 @@ export class Summary {
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     if (entry.kind === "ended") {
       if (saved.state !== "cancelled") saved.state = entry.outcome;
-    } else if (entry.kind === "event") this.#addEvent(entry.event);
+    }
   }
 
-  #addEvent(event: RecordedEvent): void {
-    const { saved } = this;
-    saved.usage = spentAfter(saved.usage, event);
+  /** Evaluations inside calls spend for the run, too. */
+  #addSpent(event: RecordedEvent, evaluationId: string): void {
+    if (this.#spent.add(event, evaluationId)) this.saved.usage = this.#spent.total();
   }
 }
 

@@ -1,12 +1,16 @@
 import {
+  allow,
+  definePolicy,
   definePrompt,
   defineSection,
   defineTool,
+  deny,
   Filesystem,
   provide,
   RunError,
   resourceKey,
   toolOk,
+  type PolicyDecision,
   type Snapshotable,
 } from "@proviso/core";
 import { createJournal, memoryJournal, type JournalEntry } from "@proviso/journal";
@@ -101,6 +105,30 @@ describe("effects of a run", () => {
         "It is not known whether write was done: the process ended while it ran. Find out before you call it again.",
     });
     expect(done).toHaveLength(1);
+  });
+
+  it.each<readonly [what: string, more: object, unknown: () => PolicyDecision | undefined, effect: string]>([
+    ["that nobody knows", {}, () => undefined, "unknown"],
+    ["that a policy denies", {}, () => deny("Not twice."), "unknown"],
+    ["that a policy allows", {}, () => allow(), "committed"],
+    ["that its tool knows", { reconcile: () => "done" }, () => undefined, "committed"],
+  ])("EFF-2 describe says what is true of a call %s", async (_, more, unknown, effect) => {
+    const { entries } = await recordedFiles(memoryFilesystem());
+    const journal = await cut(
+      entries,
+      placeOf(entries, ({ kind }) => kind === "started"),
+    );
+    const effects = async () =>
+      (await journal.describe("r"))?.timeline.flatMap((step) => (step.kind === "call" ? [step.effect] : []));
+    expect(await effects()).toEqual(["unknown"]);
+    const model = scriptedModel([write("b/c", "c2"), { text: "Done." }]);
+    const policy = definePolicy({ name: "boss", unknown });
+    await modelAdapter(model).evaluate(filesPrompt(more), {
+      run: journal.run("r", { takeOver: true, onChange: "adopt" }),
+      resources: [provide(Filesystem, memoryFilesystem())],
+      policies: [policy],
+    });
+    expect(await effects()).toEqual([effect, "committed"]);
   });
 
   it.each([{ readOnly: true }, { idempotent: true }, { transactional: true }])(

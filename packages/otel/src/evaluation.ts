@@ -64,6 +64,9 @@ export class TracedEvaluation {
     this.#inside = this.#span === undefined ? around : trace.setSpan(around, this.#span);
   }
 
+  get id(): string {
+    return this.#step.evaluationId;
+  }
   get inside(): Context {
     return this.#inside;
   }

@@ -2,6 +2,7 @@
 // 2. Nothing is kept of an evaluation that is over.
 import {
   context,
+  createContextKey,
   createNoopMeter,
   metrics,
   ProxyTracerProvider,
@@ -14,7 +15,14 @@ import {
 } from "@opentelemetry/api";
 import { DefinitionError, type Observer, type Step } from "@proviso/core";
 import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
-import { atOnce, describeValue, isIdle, type IdleObserver } from "@proviso/core/internal";
+import {
+  atOnce,
+  describeValue,
+  isIdle,
+  ofEvaluation,
+  type EachObserver,
+  type IdleObserver,
+} from "@proviso/core/internal";
 import { TracedEvaluation, type Telemetry } from "./evaluation.ts";
 import { Metrics } from "./metrics.ts";
 
@@ -66,9 +74,11 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Observer {
 }
 
 const scope = "@proviso/otel";
+/** The innermost evaluation, in the context of its work. */
+const evaluationKey = createContextKey("proviso evaluation");
 const defaultContentBytes = 65_536;
 
-class OpenTelemetry implements IdleObserver {
+class OpenTelemetry implements IdleObserver, EachObserver {
   readonly #options: OpenTelemetryOptions;
   readonly #maxContentBytes: number | undefined;
   readonly #open = new Map<string, TracedEvaluation>();
@@ -84,6 +94,19 @@ class OpenTelemetry implements IdleObserver {
     return this.#telemetry() === undefined;
   }
 
+  /** Two forks of one run, side by side, have one id: each has its spans by its own observer. */
+  [ofEvaluation](): Observer {
+    let own: TracedEvaluation | undefined;
+    return {
+      event: (event) => own?.event(event),
+      changed: (changes) => own?.changed(changes),
+      around: (step, work) =>
+        step.kind === "evaluation"
+          ? this.#aroundEvaluation(step, work, (begun) => void (own = begun))
+          : this.#aroundStep(own, step, work),
+    };
+  }
+
   event(...[event]: Parameters<NonNullable<Observer["event"]>>): void {
     if (this.#open.size > 0) this.#open.get(event.evaluationId)?.event(event);
   }
@@ -94,7 +117,14 @@ class OpenTelemetry implements IdleObserver {
 
   around<T>(step: Step, work: () => Promise<T>): Promise<T> {
     if (step.kind === "evaluation") return this.#aroundEvaluation(step, work);
-    const evaluation = this.#open.get(step.evaluationId);
+    return this.#aroundStep(this.#open.get(step.evaluationId), step, work);
+  }
+
+  #aroundStep<T>(
+    evaluation: TracedEvaluation | undefined,
+    step: Exclude<Step, { kind: "evaluation" }>,
+    work: () => Promise<T>,
+  ): Promise<T> {
     if (evaluation === undefined) return work();
     const more = this.#moreFor(step);
     const inside =
@@ -102,18 +132,23 @@ class OpenTelemetry implements IdleObserver {
     return finished(context.with(inside, work), more);
   }
 
-  #aroundEvaluation<T>(step: Extract<Step, { kind: "evaluation" }>, work: () => Promise<T>): Promise<T> {
+  #aroundEvaluation<T>(
+    step: Extract<Step, { kind: "evaluation" }>,
+    work: () => Promise<T>,
+    begun?: (evaluation: TracedEvaluation) => void,
+  ): Promise<T> {
     const telemetry = this.#telemetry();
     if (telemetry === undefined) return work();
     const more = this.#moreFor(step);
     const evaluation = new TracedEvaluation(telemetry, step, this.#aroundOf(step), more.given);
     this.#open.set(step.evaluationId, evaluation);
+    begun?.(evaluation);
     const end = (error?: unknown): void => {
       // Forks of one run, side by side, have its id.
       if (this.#open.get(step.evaluationId) === evaluation) this.#open.delete(step.evaluationId);
       evaluation.end(error);
     };
-    const ended = context.with(evaluation.inside, work).then(
+    const ended = context.with(evaluation.inside.setValue(evaluationKey, evaluation), work).then(
       (value) => {
         end();
         return value;
@@ -126,9 +161,16 @@ class OpenTelemetry implements IdleObserver {
     return finished(ended, more);
   }
 
-  /** An evaluation inside a call is a child of its span, also where no context manager is registered. */
+  /**
+   * An evaluation inside a call is a child of its span, also where no context manager is registered. One that is knows
+   * which evaluation is around, where several have its id.
+   */
   #aroundOf({ parent }: Extract<Step, { kind: "evaluation" }>): Context {
-    const inside = parent && this.#open.get(parent.evaluationId)?.insideCall(parent.callId);
+    if (parent === undefined) return context.active();
+    const active = context.active().getValue(evaluationKey);
+    const isAround = active instanceof TracedEvaluation && active.id === parent.evaluationId;
+    const around = isAround ? active : this.#open.get(parent.evaluationId);
+    const inside = around?.insideCall(parent.callId);
     const span = inside && trace.getSpan(inside);
     return span === undefined ? context.active() : trace.setSpan(context.active(), span);
   }

@@ -72,3 +72,47 @@ test("OTEL-3 a replay spends nothing, so it has no span of a request or of a cal
   await adapter.evaluate(prompt, { run: journal.replay("r") });
   expect(outline(treeOf(spans()))).toEqual(["invoke_agent app/p"]);
 });
+
+test("OTEL-1 forks of one run that are evaluated side by side have the spans of their own each", async () => {
+  const { journal } = await begun();
+  const sdk = memorySdk();
+  const observers = [openTelemetry({ ...sdk.providers, content: "spans" })];
+  // Each waits in its handler until the other one is there, so their steps and events come in turns.
+  const there = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  const forked = async (of: 0 | 1): Promise<void> => {
+    const waiting = defineTool({
+      name: "double",
+      description: "Doubles.",
+      input: z.object({ n: z.number() }),
+      async execute({ n }) {
+        there[of].resolve();
+        await there[1 - of]?.promise;
+        return n * 2;
+      },
+    });
+    const own = definePrompt({ key: "p", sections: [{ key: "x", text: "Do.", tools: [waiting] }] }).bind();
+    const model = scriptedModel([call(10 + of), { text: `Fork ${of}.`, usage: { inputTokens: 20, outputTokens: of } }]);
+    const run = journal.fork("r", { at: 2, id: `f${of}` });
+    await modelAdapter(model, { observers }).evaluate(own, { run });
+  };
+  await Promise.all([forked(0), forked(1)]);
+  const roots = sdk.spans().filter(({ name }) => name === "invoke_agent app/p");
+  expect(roots).toHaveLength(2);
+  const seen = roots.map((root) => {
+    const inside = sdk.spans().filter((span) => span.parentSpanContext?.spanId === root.spanContext().spanId);
+    const of = (name: string) => inside.flatMap(({ attributes }) => attributes[name] ?? []);
+    return [
+      inside.map(({ name }) => name).toSorted(),
+      of("gen_ai.tool.call.arguments"),
+      of("gen_ai.usage.output_tokens")
+        .map(Number)
+        .toSorted((a, b) => a - b),
+      of("proviso.tool.outcome"),
+    ];
+  });
+  const names = ["chat scripted-model", "chat scripted-model", "execute_tool double"];
+  expect(seen.toSorted((a, b) => (JSON.stringify(a[1]) < JSON.stringify(b[1]) ? -1 : 1))).toEqual([
+    [names, ['{"n":10}'], [0, 5], ["committed"]],
+    [names, ['{"n":11}'], [1, 5], ["committed"]],
+  ]);
+});

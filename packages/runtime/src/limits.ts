@@ -1,6 +1,8 @@
 // 1. One signal for the whole evaluation: it fires once, at the deadline or when the caller's own fires.
 // 2. `close` takes the timer and the listeners away; nothing of the limits outlives the evaluation.
 // 3. After the signal has fired, `check` fails: nothing begins any more.
+// 4. A deadline that is inherited is met for all evaluations under it at once, the outermost first: none inside ends with it
+//    while what is around it goes on.
 import type { Budget, BudgetTracker, Clock, Deadline, Usage } from "@proviso/core";
 import { setAlarm, type EvaluationPhase } from "@proviso/core/internal";
 import { onAbort, over } from "./abort.ts";
@@ -29,6 +31,11 @@ export interface Limits {
   /** Why the signal fired, as a failure of this phase; undefined while it has not. */
   stopped(phase: EvaluationPhase): LimitFailure | undefined;
   /**
+   * Fires the signal where the deadline has passed, and returns why it fired, now or before: an evaluation inside may look
+   * before a timer of this one could fire.
+   */
+  meetDeadline(): LimitFailure | undefined;
+  /**
    * The promise, or the failure as soon as the signal fires: what was begun is left behind. `onStop` is called with the
    * failure before anything goes on after it.
    */
@@ -46,11 +53,17 @@ export interface LimitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The limits of the evaluation around, and the signal of the call that an evaluation is inside of. */
+export interface InheritedLimits {
+  readonly limits: Limits;
+  readonly signal: AbortSignal;
+}
+
 /**
  * `inherited` are the limits around a nested evaluation: they hold for it too.
  * @throws {DefinitionError} for a budget without a limit, or with one that is not positive.
  */
-export function openLimits(options: LimitOptions, clock: Clock, inherited: LimitOptions = {}): Limits {
+export function openLimits(options: LimitOptions, clock: Clock, inherited?: InheritedLimits): Limits {
   return new OpenLimits(options, clock, inherited);
 }
 
@@ -62,24 +75,35 @@ class OpenLimits implements Limits {
   readonly #controller = new AbortController();
   readonly #waiting = new Set<() => void>();
   readonly #stopListening: (() => void)[] = [];
+  /** The limits whose deadline this one has: it is theirs to meet. undefined: it has a deadline of its own, or none. */
+  readonly #deadlineOf: Limits | undefined;
   #firedBy: LimitFailure | undefined;
 
-  constructor(options: LimitOptions, clock: Clock, inherited: LimitOptions) {
-    this.#budgets = openBudgets(options.budget, inherited.budget);
-    const deadline = earliest(earliest(options.deadline, this.#budgets.deadline), inherited.deadline);
+  constructor(options: LimitOptions, clock: Clock, inherited: InheritedLimits | undefined) {
+    const around = inherited?.limits;
+    this.#budgets = openBudgets(options.budget, around?.budget);
+    const own = earliest(options.deadline, this.#budgets.deadline);
+    const deadline = earliest(own, around?.deadline);
     this.deadline = deadline;
+    const isInherited =
+      deadline !== undefined && deadline.expiresAt.getTime() === around?.deadline?.expiresAt.getTime();
+    this.#deadlineOf = isInherited ? around : undefined;
     this.signal = this.#controller.signal;
-    for (const signal of [options.signal, inherited.signal]) {
+    for (const signal of [options.signal, inherited?.signal]) {
       if (signal === undefined) continue;
-      const stop = onAbort(signal, (reason) => {
-        const failure = isPast(deadline) ? deadlineFailure(deadline, "request") : abortedFailure(reason, "request");
-        this.#fire(failure, reason);
-      });
-      this.#stopListening.push(stop);
+      this.#stopListening.push(onAbort(signal, (reason) => this.#abort(reason, signal === inherited?.signal)));
     }
-    if (deadline !== undefined) {
+    if (deadline !== undefined && !isInherited) {
       this.#stopListening.push(alarmAt(deadline, clock, (failure, reason) => this.#fire(failure, reason)));
     }
+  }
+
+  #abort(reason: unknown, isInherited: boolean): void {
+    // What fires around it may fire a little before its own clock says so.
+    const around = isInherited ? this.#deadlineOf?.meetDeadline() : undefined;
+    if (around?.stop === "deadline") return this.#fire(around, reason);
+    const { deadline } = this;
+    this.#fire(isPast(deadline) ? deadlineFailure(deadline, "request") : abortedFailure(reason, "request"), reason);
   }
 
   get budget(): BudgetTracker | undefined {
@@ -111,8 +135,15 @@ class OpenLimits implements Limits {
   }
 
   stopped(phase: EvaluationPhase): LimitFailure | undefined {
+    if (this.#firedBy === undefined) this.#deadlineOf?.meetDeadline();
     if (this.#firedBy !== undefined) return { ...this.#firedBy, phase };
     return isPast(this.deadline) ? deadlineFailure(this.deadline, phase) : undefined;
+  }
+
+  meetDeadline(): LimitFailure | undefined {
+    this.#deadlineOf?.meetDeadline();
+    if (this.#firedBy === undefined && isPast(this.deadline)) this.#fire(...deadlineMet(this.deadline));
+    return this.#firedBy;
   }
 
   race<T>(
@@ -156,10 +187,13 @@ class OpenLimits implements Limits {
 /** Returns what cancels it. */
 function alarmAt(deadline: Deadline, clock: Clock, fire: (failure: LimitFailure, reason: unknown) => void): () => void {
   const leftMs = remainingMs(deadline);
-  return setAlarm(clock, leftMs > 0 ? leftMs : 0, () => {
-    const failure = deadlineFailure(deadline, "request");
-    fire(failure, new DOMException(failure.message, "TimeoutError"));
-  });
+  return setAlarm(clock, leftMs > 0 ? leftMs : 0, () => fire(...deadlineMet(deadline)));
+}
+
+/** The failure, and the reason of the signal. */
+function deadlineMet(deadline: Deadline): [failure: LimitFailure, reason: DOMException] {
+  const failure = deadlineFailure(deadline, "request");
+  return [failure, new DOMException(failure.message, "TimeoutError")];
 }
 
 function isPast(deadline: Deadline | undefined): deadline is Deadline {

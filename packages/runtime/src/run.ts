@@ -262,8 +262,9 @@ export function newRun(
 
 const nothing: readonly never[] = Object.freeze([]);
 
-function spend(run: Run, ...given: Parameters<Run["spend"]>): Usage {
-  const usage = withCost(run, countUsage(...given));
+function spend(run: Run, ...[reported, estimate]: Parameters<Run["spend"]>): Usage {
+  const known = run.tape === undefined ? estimate : run.tape.estimate(run, reported, estimate);
+  const usage = withCost(run, countUsage(reported, known));
   run.usage = addUsage(run.usage, usage);
   return usage;
 }

@@ -9,7 +9,7 @@ import {
   type Session,
 } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
-import { errorOf, isFailure } from "./failures.ts";
+import { errorOf, isFailure, type Failure } from "./failures.ts";
 import type { Calling, ResourceContext } from "./resources/asking.ts";
 import { contextOf, rememberContext } from "./resources/context.ts";
 import type { StorePosition } from "./resources/store.ts";
@@ -19,7 +19,7 @@ import { runAsPartOf } from "./transactions/async-context.ts";
 import { endTransaction, othersInside, restoreSavepoints, rollback } from "./transactions/ending.ts";
 import { enclosing, originOf, rememberBody, type Enclosing } from "./transactions/session-view.ts";
 import { takeSavepoints, type Savepoint } from "./transactions/snapshots.ts";
-import { beginTransaction, type Transaction, type TransactionHost } from "./transactions/transaction.ts";
+import { beginTransaction, LockFault, type Transaction, type TransactionHost } from "./transactions/transaction.ts";
 
 /** Session and resources as one; errors name the tag. */
 export interface Snapshot {
@@ -55,7 +55,8 @@ interface Snapshotted {
 const snapshots = new WeakMap<Snapshot, Snapshotted>();
 
 /**
- * Session and resources as they are now. It waits for the calls that use them.
+ * Session and resources as they are now. It waits for the calls that use them. A resource that is not made yet has no state
+ * here: bind what outlives its instance, a folder for example, `eager`.
  * @throws {DefinitionError} for a session or resources of other making.
  * @throws {UnusableError} for a session or a resource that cannot be used any more.
  * @throws {DeadlockError} inside a tool call that holds them: its changes are undone when it fails.
@@ -70,7 +71,7 @@ export async function createSnapshot(scope: TransactionScope): Promise<Snapshot>
 }
 
 /**
- * Restores session and resources, as often as wanted, and closes resources that were made since. Events that were delivered
+ * Restores session and resources, as often as wanted, and closes resources that were made since, as they are. Events that were delivered
  * stay delivered, log slices keep their entries. In the body of a transaction it is undone with that. What a close throws is
  * what closing the resources rejects with; the restore does not reject for it.
  * @throws {DefinitionError} for a snapshot of another session or of other resources.
@@ -196,19 +197,23 @@ async function locked<T>(
     host: hostOf(context),
   });
   if ("error" in own) throw own.error;
-  if (isFailure(own))
-    throw errorOf(own, { promptName: scope.tag ?? "", usage: noUsage, messages: [], toolResults: [] });
+  if (isFailure(own)) throw typed(own, scope);
   let result: T;
   try {
     result = await work({ core, context, transaction: own });
   } catch (error) {
     await endTransaction(own);
-    throw error;
+    // What the work asked for late could never be had.
+    throw error instanceof LockFault ? typed(error.failure, scope) : error;
   }
   await endTransaction(own);
   // A commit that failed: what the work has changed is lost.
   core.assertUsable();
   return result;
+}
+
+function typed(failure: Failure, { tag }: TransactionScope): Error {
+  return errorOf(failure, { promptName: tag ?? "", usage: noUsage, messages: [], toolResults: [] });
 }
 
 /**

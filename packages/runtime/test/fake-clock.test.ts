@@ -52,3 +52,13 @@ test("THR-2 a fake clock moves on where a test runner's fake timers replace the 
     vi.useRealTimers();
   }
 });
+
+test("THR-2 environments of one seed give the same ids and numbers, of two seeds none in common", () => {
+  const drawn = (seed?: number): readonly (string | number)[] => {
+    const { newId = () => "", random = () => 0 } = fakeEnvironment(seed);
+    return Array.from({ length: 20 }, () => [newId(), random()]).flat();
+  };
+  expect(drawn()).toEqual(drawn(1));
+  const first = new Set(drawn(1));
+  for (const seed of [2, 3, 11]) expect(drawn(seed).filter((one) => first.has(one))).toEqual([]);
+});

@@ -136,6 +136,17 @@ test("ERR-8 a key that is not bound, beside another of its name that is, is repo
   }
 });
 
+test("PRM-16 asking for a resource with a text says that it is no key", async () => {
+  const opened = await openResources([provide(resourceKey("Stock"), 1)]);
+  expect(() => opened.get("Stock" as never)).toThrow('No resource is bound to "Stock", which is no key.');
+});
+
+test("EVT-7 a misspelt name is refused when it is listened to", () => {
+  expect(() => createSession().on("tool.invokd" as never, () => {})).toThrow(
+    '"tool.invokd" is no event of the framework. Do you mean "tool.invoked"?',
+  );
+});
+
 test("ERR-1 what is no bound prompt is the caller's mistake, and no error of rendering", async () => {
   const template = definePrompt({ key: "greet", text: "Say hello." });
   for (const given of [template, 7, undefined]) {

@@ -9,7 +9,7 @@ import {
   type ToolReturn,
 } from "@proviso/core";
 import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
-import { textFinder } from "@proviso/core/internal";
+import { givenTool, textFinder } from "@proviso/core/internal";
 import { z } from "zod";
 import { editOf } from "./edit-text.ts";
 import { defaultPage, pageOfFile, wholeLines } from "./file-page.ts";
@@ -32,7 +32,7 @@ const workspaceTools = new WeakSet<Tool>();
 
 /** Whether a tool works on a workspace: one of ours, or one that was passed to `asWorkspaceTools`. */
 export function isWorkspaceTool(tool: Tool): boolean {
-  return workspaceTools.has(tool);
+  return workspaceTools.has(givenTool(tool));
 }
 
 /** Tools of one's own that work on a workspace; the section that has them is a workspace section. */

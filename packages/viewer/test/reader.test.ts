@@ -136,6 +136,30 @@ it("VIEW-6 the costliest runs of a file come first", async () => {
   await journal.close();
 });
 
+it("VIEW-13 the costliest runs are those that spent most with the evaluations inside their calls", async () => {
+  const journal = memoryJournal();
+  const costing = (costUsd: number) => ({ usage: { inputTokens: 1, outputTokens: 1, costUsd } });
+  const look = defineTool({
+    name: "look",
+    description: "Looks.",
+    input: z.object({}),
+    execute: async (_, context) => (await context.evaluate(ask("inside"))).text,
+  });
+  const outer = definePrompt({ key: "outer", sections: [{ key: "task", text: "Look.", tools: [look] }] }).bind();
+  const model = scriptedModel([
+    { toolCalls: [{ name: "look" }], ...costing(1) },
+    { text: "Inside.", ...costing(5) },
+    { text: "Done.", ...costing(1) },
+  ]);
+  await modelAdapter(model).evaluate(outer, { run: journal.run("7 with 5 inside") });
+  await modelAdapter(scriptedModel([{ text: "Yes.", ...costing(3) }])).evaluate(ask("own"), { run: journal.run("3") });
+  const { runs } = await journalRuns(journal).list({ order: "costliest" });
+  expect(runs.map(({ runId, usage }) => [runId, usage.costUsd])).toEqual([
+    ["7 with 5 inside", 7],
+    ["3", 3],
+  ]);
+});
+
 it("VIEW-9 records come as they are written, each once", async () => {
   const journal = memoryJournal();
   const reader = journalRuns(journal, { slices });

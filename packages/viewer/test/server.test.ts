@@ -245,6 +245,37 @@ it("VIEW-9 a page that shows a run which is removed receives that, and connects 
   expect(again.total).toBeGreaterThan(8);
 }, 15_000);
 
+it("VIEW-9 of all pages that follow a run one at a time asks for its summary, however fast records come", async () => {
+  const { reader: of, journal } = await viewed();
+  const asked = { now: 0, most: 0, count: 0 };
+  const counting: RunReader = {
+    ...of,
+    async summary(id) {
+      asked.count += 1;
+      asked.most = Math.max(asked.most, (asked.now += 1));
+      await new Promise((done) => setTimeout(done, 200));
+      asked.now -= 1;
+      return of.summary(id);
+    },
+  };
+  const viewer = await opened(counting);
+  const headers = { authorization: `Bearer ${viewer.token}` };
+  const pages = ["follow?run=live&after=-1", "follow?run=live&after=-1", "follow", "follow"].map(async (path) => {
+    const stream = await fetch(`http://127.0.0.1:${viewer.port}/api/${path}`, { headers });
+    return stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  });
+  const readers = await Promise.all(pages);
+  await new Promise((done) => setTimeout(done, 300));
+  await record(journal, "live");
+  for (const reader of readers) {
+    let text = "";
+    while (!text.includes('"status":"executed"')) text += (await reader.read()).value ?? "";
+    await reader.cancel();
+  }
+  expect(asked.most).toBe(1);
+  expect(asked.count).toBeGreaterThan(0);
+}, 20_000);
+
 it("VIEW-9 a closed viewer ends its streams, and closing again does nothing", async () => {
   const { viewer } = await viewed();
   const headers = { authorization: `Bearer ${viewer.token}` };

@@ -90,7 +90,7 @@ export async function attemptRun(
     }
     end = await endOf(error, run.id, journal, signal);
   }
-  count?.end(stateOf[end.kind]);
+  count?.end(stateOf[end.kind], known && (await journal.describe(run.id).catch(() => undefined))?.usage);
   return end;
 }
 

@@ -1,6 +1,6 @@
 // What a run has done so far, from the events of its session.
-import { systemClock, type Clock, type Session, type Usage } from "@proviso/core";
-import { addUsage, noUsage, setAlarm } from "@proviso/core/internal";
+import { systemClock, type Clock, type FrameworkEvent, type Session, type Usage } from "@proviso/core";
+import { addUsage, noUsage, setAlarm, SpentByRun } from "@proviso/core/internal";
 import type { RunState, RunSummary } from "@proviso/journal";
 
 /** How far a run is. */
@@ -15,7 +15,7 @@ export interface RunProgress {
   readonly steps: number;
   /** The tool that was called last; undefined: none was. */
   readonly tool: string | undefined;
-  /** What its requests have spent, earlier attempts included. */
+  /** What it has spent so far, evaluations inside calls and earlier attempts included. */
   readonly usage: Usage;
   /** How far it is. */
   readonly state: RunState;
@@ -40,23 +40,32 @@ export class ProgressCount {
     this.#report = report;
     this.#clock = clock;
     const attempt = (known?.attempts ?? 0) + 1;
+    const spentBefore = known?.usage ?? noUsage;
+    const spent = new SpentByRun();
+    const spend = (event: FrameworkEvent, change: Partial<RunProgress> = {}): void => {
+      // The end of an evaluation that was begun by an earlier attempt says what both have spent: `end` gets that sum.
+      if (known !== undefined && event.type !== "provider.responded" && event.parent === undefined) return;
+      if (!spent.add(event)) return;
+      this.#set({ ...change, usage: addUsage(spentBefore, spent.total()) });
+    };
     this.#progress = {
       id,
       attempt,
       turn: 0,
       steps: 0,
       tool: undefined,
-      usage: known?.usage ?? noUsage,
+      usage: spentBefore,
       state: "open",
     };
     const stops = [
       session.on("run.resumed", ({ attempt: number, keptSteps }) => this.#set({ attempt: number, steps: keptSteps })),
-      session.on("provider.responded", ({ parent, usage }) => {
+      session.on("provider.responded", (event) => {
         // A request of an evaluation inside a call spends, and is no step of the run.
         const { turn, steps } = this.#progress;
-        const own = parent === undefined ? { turn: turn + 1, steps: steps + 1 } : {};
-        this.#set({ ...own, usage: addUsage(this.#progress.usage, usage) });
+        spend(event, event.parent === undefined ? { turn: turn + 1, steps: steps + 1 } : {});
       }),
+      session.on("prompt.executed", (event) => spend(event)),
+      session.on("prompt.failed", (event) => spend(event)),
       session.on("tool.invoked", ({ parent, name }) => {
         if (parent === undefined) this.#set({ steps: this.#progress.steps + 1, tool: name });
       }),
@@ -64,12 +73,12 @@ export class ProgressCount {
     this.#stop = () => stops.forEach((stop) => stop());
   }
 
-  /** The attempt is over: this is always reported. */
-  end(state: RunState): void {
+  /** The attempt is over: this is always reported, with what the record says that was spent, where that is known. */
+  end(state: RunState, usage = this.#progress.usage): void {
     this.#stop();
     this.#stopTimer?.();
     this.#stopTimer = undefined;
-    this.#progress = { ...this.#progress, state };
+    this.#progress = { ...this.#progress, state, usage };
     this.#report(this.#progress);
   }
 

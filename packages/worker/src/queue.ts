@@ -30,8 +30,8 @@ export interface RunQueue extends AsyncDisposable {
   }): AsyncIterable<RunProgress>;
   /**
    * Decides what a run waits for, as `journal.resolve`, and lets it go on. Where it rejects after the decision was kept, give
-   * it again, or add the run: the decision stays, and the run goes on.
-   * @throws {JournalError} "token", also for one whose decision was kept before. {QueueError} "unknown" where the queue has lost the run: the decision is kept, add it again.
+   * the same again, or add the run: the decision stays, and the run goes on.
+   * @throws {JournalError} "token", also for one that was used for another decision. {QueueError} "unknown" where the queue has lost the run: the decision is kept, add it again.
    */
   resolve(token: string, decision: PolicyDecision | { readonly result: ToolReturn<unknown> }): Promise<void>;
   /**

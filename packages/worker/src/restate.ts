@@ -2,6 +2,7 @@ import { DefinitionError, type Budget, type PolicyDecision, type ToolReturn } fr
 import { describeValue, toJsonValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Journal } from "@proviso/journal";
+import { wasDecidedSo } from "@proviso/journal/internal";
 import {
   RetryableError,
   TerminalError,
@@ -126,15 +127,19 @@ export function restateRuns(
       async resolve(context: WorkflowSharedContext, { token, decision }: RestateDecision): Promise<void> {
         const { key } = context;
         const before = await context.run("decisions", () => decisionsIn(journal, key));
-        await context.run("resolve", () => resolved(journal, key, { token, decision, before }));
-        await context.promise(decisionName(before)).resolve();
+        const place = await context.run("resolve", () => resolved(journal, key, { token, decision, before }));
+        await letGoOn(context, place);
       },
       async cancel(context: WorkflowSharedContext, given: { readonly reason?: string | undefined }): Promise<boolean> {
         const { key } = context;
-        const isCancelled = await context.run("cancel", () => journal.cancel(key, given?.reason));
+        const wasCancelled = await context.run("before", () => isCancelledIn(journal, key));
+        const isCancelled = await context.run("cancel", async () => {
+          // A step that Restate calls again may have cancelled it already.
+          return (await journal.cancel(key, given?.reason)) || isCancelledIn(journal, key);
+        });
         const before = await context.run("decisions", () => decisionsIn(journal, key));
-        if (isCancelled) await context.promise(decisionName(before)).resolve();
-        return isCancelled;
+        if (isCancelled) await letGoOn(context, before);
+        return isCancelled && !wasCancelled;
       },
     },
     options: { inactivityTimeout: longestStepMs },
@@ -171,7 +176,7 @@ async function decided(
   context: WorkflowContext,
   { expiresAt, decisions }: Extract<Step, { readonly kind: "suspended" }>,
 ): Promise<void> {
-  const decision = context.promise(decisionName(decisions)).get();
+  const decision = context.promise<boolean>(decisionName(decisions)).get();
   if (expiresAt === null) return void (await decision);
   const leftMs = await context.date.now().then((now) => Math.max(0, expiresAt - now));
   // A step later the run finds the decision expired, and counts it as denied.
@@ -180,17 +185,33 @@ async function decided(
   });
 }
 
-/** A step that Restate calls again may have kept its decision already: the run is let go on all the same. */
+async function isCancelledIn(journal: Journal, id: string): Promise<boolean> {
+  return (await journal.describe(id))?.state === "cancelled";
+}
+
+/** Lets the run go on that waits for a decision. One that went on already stays as it is. */
+async function letGoOn(context: WorkflowSharedContext, place: number): Promise<void> {
+  const decision = context.promise<boolean>(decisionName(place));
+  if ((await decision.peek()) === undefined) await decision.resolve(true);
+}
+
+/**
+ * Keeps a decision, and returns its place. A step that Restate calls again may have kept it already, and so may an earlier call
+ * with the same decision: the run is let go on all the same.
+ */
 async function resolved(
   journal: Journal,
   id: string,
   { token, decision, before }: RestateDecision & { readonly before: number },
-): Promise<void> {
+): Promise<number> {
   try {
     await journal.resolve(token, decision);
+    return before;
   } catch (error) {
     if ((error as { readonly reason?: unknown }).reason !== "token") throw error;
-    if ((await decisionsIn(journal, id)) > before) return;
+    if ((await decisionsIn(journal, id)) > before) return before;
+    // What was decided last is what a run waits for, if it waits for any that is kept.
+    if (await wasDecidedSo(journal, token, decision).catch(() => false)) return before - 1;
     throw new TerminalError(failureOf(error));
   }
 }

@@ -51,6 +51,24 @@ describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { 
     });
   });
 
+  test("FLT-1 one add is the first, also where a worker ends the run between two of them", async () => {
+    const kind = counting(() => {});
+    const { queue, serve, journal } = place();
+    await serve([kind]);
+    const add = (id: string) => queue.add(kind, { name: "ada", upTo: 1 }, { id });
+    for (const id of Array.from({ length: 40 }, (_, at) => `run ${at}`)) {
+      expect([await add(id), await add(id), await add(id)]).toEqual(["added", "known", "known"]);
+    }
+    await Promise.all(Array.from({ length: 40 }, (_, at) => queue.result(kind, `run ${at}`)));
+    await until(async () => (await queue.counts()).running === 0);
+    expect(await queue.counts()).toMatchObject({ waiting: 0, executed: 40 });
+    // What its journal has lost is a new run, which again one of several adds.
+    await journal.remove("run 0");
+    await expect(queue.result(kind, "run 0")).rejects.toThrow("the journal does not have it any more");
+    const again = await Promise.all([add("run 0"), add("run 0"), add("run 0")]);
+    expect(again.toSorted()).toEqual(["added", "known", "known"]);
+  });
+
   test("FLT-1 what the queue has lost is handed in again, and goes on from the journal", async () => {
     const done: number[] = [];
     const stop = gate();
@@ -309,6 +327,10 @@ describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { 
     await expect(queue.add(kind, params, { id: "" })).rejects.toMatchObject({ code: "definition" });
     await expect(queue.add(kind, params, { id: "x", priority: -1 })).rejects.toThrow("priority");
     await expect(queue.add(kind, params, { id: "x", delayMs: 0.5 })).rejects.toThrow("delayMs");
+    await expect(queue.add(kind, params, { id: "x", deadline: "tomorrow" as never })).rejects.toThrow("deadline");
+    await expect(queue.add(kind, params, { id: "x", budget: { maxTotalTokens: -1 } })).rejects.toThrow(
+      "maxTotalTokens",
+    );
     await expect(queue.add(kind, params, { id: "x", priorty: 1 } as never)).rejects.toThrow("priorty");
     await expect(queue.result(kind, "nobody's")).rejects.toMatchObject({ code: "queue", reason: "unknown" });
     await expect(serveRuns([], options)).rejects.toThrow("at least one kind");
@@ -323,5 +345,9 @@ describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { 
     const away = bullmqQueue(nowhere);
     await expect(away.counts()).rejects.toMatchObject({ reason: "unreachable" });
     await away[Symbol.asyncDispose]();
+    await queue.counts();
+    await queue[Symbol.asyncDispose]();
+    await expect(queue.add(kind, params, { id: "x" })).rejects.toMatchObject({ code: "queue" });
+    await expect(queue.result(kind, "x")).rejects.toMatchObject({ code: "queue" });
   });
 });

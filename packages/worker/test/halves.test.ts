@@ -1,5 +1,5 @@
 // Deciding and cancelling are two writes: one to the journal, one to the queue. Each of these ends between the two.
-import { allow, definePolicy, suspend } from "@proviso/core";
+import { allow, definePolicy, deny, suspend, toolOk } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { bullmqQueue, serveRuns } from "@proviso/worker/bullmq";
 import { Job, Queue } from "bullmq";
@@ -7,6 +7,8 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { noServer, startRedis, type RedisServer } from "./redis-server.ts";
 import { counting, until } from "./support.ts";
+
+type Decision = Parameters<Journal["resolve"]>[1];
 
 describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, { timeout: 60_000 }, () => {
   let server: RedisServer;
@@ -17,7 +19,11 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
   const params = { name: "ada", upTo: 1 };
 
   /** A run that was put aside, to wait for a decision. */
-  async function putAside(journal: Journal = memoryJournal(), onSuspended?: (token: string) => Promise<unknown>) {
+  async function putAside(
+    journal: Journal = memoryJournal(),
+    onSuspended?: (token: string) => Promise<unknown>,
+    upTo = 1,
+  ) {
     const done: number[] = [];
     const kind = counting(
       (number) => done.push(number),
@@ -35,13 +41,13 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
       },
     });
     onTestFinished(() => worker[Symbol.asyncDispose]());
-    await queue.add(kind, params, { id: "r" });
+    await queue.add(kind, { ...params, upTo }, { id: "r" });
     const raw = new Queue(options.queue, { connection: { url: server.url } });
     onTestFinished(() => raw.close());
     const [job] = await vi.waitUntil(async () => ((jobs) => jobs.length > 0 && jobs)(await raw.getJobs("delayed")), {
       timeout: 20_000,
     });
-    return { queue, kind, done, raw, job, token: tokens[0] ?? "" };
+    return { queue, kind, done, raw, job, tokens, token: tokens[0] ?? "" };
   }
 
   const used = { code: "journal", reason: "token" };
@@ -50,11 +56,54 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
     const journal = memoryJournal();
     const { queue, kind, done, token } = await putAside(journal);
     await journal.resolve(token, allow());
-    await expect(queue.resolve(token, allow())).rejects.toMatchObject(used);
+    await queue.resolve(token, allow());
     expect((await queue.result(kind, "r")).text).toBe("1 for ada");
     expect(done).toEqual([1]);
     await until(async () => (await queue.counts()).running === 0);
     expect(await queue.counts()).toMatchObject({ suspended: 0, waiting: 0, executed: 1 });
+    // However late: nothing is done again.
+    await queue.resolve(token, allow());
+    expect(await queue.counts()).toMatchObject({ suspended: 0, waiting: 0, running: 0, executed: 1 });
+  });
+
+  test.each<readonly [what: string, first: Decision, again: Decision]>([
+    ["denied", allow(), deny("No.")],
+    ["with another input", allow({ number: 2, name: "ada" }), allow()],
+    ["with another reason", deny("No."), deny("Never.")],
+    ["with another result", { result: toolOk("one") }, { result: toolOk("two") }],
+  ])(
+    "FLT-4 a decision that was kept is refused when it is given again %s, and the run goes on all the same",
+    async (_, first, again) => {
+      const journal = memoryJournal();
+      const { queue, kind, token } = await putAside(journal);
+      await journal.resolve(token, first);
+      await expect(queue.resolve(token, again)).rejects.toMatchObject(used);
+      await queue.resolve(token, first);
+      expect((await queue.result(kind, "r")).turns).toBe(2);
+    },
+  );
+
+  test("FLT-4 a decision that is given again does not wake a run that waits for another one", async () => {
+    const journal = memoryJournal();
+    const { queue, kind, raw, tokens, token } = await putAside(journal, undefined, 2);
+    await queue.resolve(token, allow());
+    await until(() => tokens.length === 2);
+    await until(async () => (await raw.getDelayedCount()) === 1);
+    await queue.resolve(token, allow());
+    expect(await raw.getDelayedCount()).toBe(1);
+    expect((await journal.describe("r"))?.state).toBe("suspended");
+    await queue.resolve(tokens[1] ?? "", allow());
+    expect((await queue.result(kind, "r")).text).toBe("2 for ada");
+    expect(tokens).toHaveLength(2);
+  });
+
+  test("FLT-4 a decision that is given again says that the queue has lost its run", async () => {
+    const journal = memoryJournal();
+    const { queue, raw, token } = await putAside(journal);
+    await raw.obliterate({ force: true });
+    for (let n = 0; n < 2; n++) {
+      await expect(queue.resolve(token, allow())).rejects.toMatchObject({ reason: "unknown", run: "r" });
+    }
   });
 
   test("FLT-1 FLT-4 a run that was decided and not made due goes on when it is added again, one that waits does not", async () => {
@@ -98,7 +147,7 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
     const failing = vi.spyOn(Job.prototype, "promote").mockRejectedValueOnce(new Error("OOM command not allowed"));
     onTestFinished(() => failing.mockRestore());
     await expect(queue.resolve(token, allow())).rejects.toThrow("OOM");
-    await expect(queue.resolve(token, allow())).rejects.toMatchObject(used);
+    await queue.resolve(token, allow());
     expect((await queue.result(kind, "r")).text).toBe("1 for ada");
   });
 

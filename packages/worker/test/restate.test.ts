@@ -1,5 +1,5 @@
-import { allow, definePolicy, suspend } from "@proviso/core";
-import { memoryJournal } from "@proviso/journal";
+import { allow, definePolicy, deny, suspend } from "@proviso/core";
+import { memoryJournal, type Journal } from "@proviso/journal";
 import { sqliteJournal } from "@proviso/journal/node";
 import type { SuspendedRun } from "@proviso/worker";
 import { restateRuns } from "@proviso/worker/restate";
@@ -66,10 +66,15 @@ describe.skipIf(noServer !== undefined)(`runs over Restate ${noServer ?? ""}`, {
       await until(() => asked.length === n);
       const { token } = asked[n - 1]?.pending ?? { token: "" };
       expect((await server.call("a/1", "resolve", { token, decision: allow() })).status).toBe(200);
-      expect((await server.call("a/1", "resolve", { token, decision: allow() })).status).toBe(500);
+      // The same again changes nothing: the run waits for the next question, and is asked once.
+      expect((await server.call("a/1", "resolve", { token, decision: allow() })).status).toBe(200);
+      expect((await server.call("a/1", "resolve", { token, decision: deny("No.") })).status).toBe(500);
+      expect((await server.call("a/1", "resolve", { token: `${token}x`, decision: allow() })).status).toBe(500);
     }
     expect((await waiting).body).toEqual({ output: "2 for ada", text: "2 for ada" });
     expect(done).toEqual(["bob 1", "bob 2", "ada 1", "ada 2"]);
+
+    expect(asked).toHaveLength(2);
 
     const cancelled = server.call("c", "run", { prompt, params: { name: "eve", upTo: 1 } });
     await until(() => asked.length === 3);
@@ -78,6 +83,32 @@ describe.skipIf(noServer !== undefined)(`runs over Restate ${noServer ?? ""}`, {
     expect((await journal.describe("c"))?.state).toBe("cancelled");
     const unknown = await server.call("d", "run", { prompt: "app/none" });
     expect(unknown).toMatchObject({ status: 500, body: { message: /no kind with the prompt "app\/none"/ } });
+  });
+
+  test("FLT-7 a run that waits is ended also where the step of cancel is made again", async () => {
+    const policies = [definePolicy({ name: "chief", check: () => suspend("May it?") })];
+    const kind = counting(
+      () => {},
+      () => ({ policies }),
+    );
+    const memory = memoryJournal();
+    const asked: SuspendedRun[] = [];
+    // What a step did is kept in the journal, and Restate does not learn of it.
+    let lost = 0;
+    const losing = async <T>(work: Promise<T>): Promise<T> => {
+      const came = await work;
+      if (lost++ === 0) throw new Error("The connection is gone.");
+      return came;
+    };
+    const journal: Journal = { ...memory, cancel: (...given) => losing(memory.cancel(...given)) };
+    await serve([kind], { journal, onSuspended: (suspended) => void asked.push(suspended) });
+    const run = { prompt: "app/count", params: { name: "ada", upTo: 1 } };
+    const cancelled = server.call("lost", "run", run);
+    await until(() => asked.length === 1);
+    expect((await server.call("lost", "cancel", { reason: "enough" })).body).toBe(true);
+    expect(lost).toBe(2);
+    expect(await cancelled).toMatchObject({ status: 500, body: { message: "The run was cancelled." } });
+    expect((await server.call("lost", "cancel", { reason: "enough" })).body).toBe(false);
   });
 
   test("FLT-7 a killed endpoint's run is gone on with after its last step", async () => {

@@ -62,8 +62,11 @@ async function act(stage: Stage, session: Session): Promise<void> {
   const kind = random.int(100);
   if (kind < 3) await waitTogether(stage);
   else if (kind < 55) await evaluate(stage, session);
-  else if (kind < 80) await runTransaction(stage, scope, undefined, 0);
-  else if (kind < 88 && !stage.goingBack.isTaken) {
+  else if (kind < 80) {
+    // What its scope has not made yet is made by whoever asks inside the body, or outside.
+    const isLate = !stage.orderly && random.chance(0.3);
+    await runTransaction(stage, isLate ? { session, resources: stage.late } : scope, undefined, 0);
+  } else if (kind < 88 && !stage.goingBack.isTaken) {
     // One of these in a run, so that it is known whose snapshot is restored.
     stage.goingBack.isTaken = true;
     await goBack(stage, scope);

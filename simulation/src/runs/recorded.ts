@@ -1,7 +1,8 @@
 // A recorded evaluation, and others of its run: on a clock that stands still between two steps.
 import {
   Blobs,
-  deadlineAt,
+  type Clock,
+  deadlineIn,
   Filesystem,
   isEvaluationFailure,
   provide,
@@ -107,7 +108,7 @@ export async function evaluated(shape: Shape, { run, session, blobs, process, is
   const { adapter, asked } = adapterOf(shape, environment);
   const done: string[] = [];
   const stopping = new AbortController();
-  const limits = isLimited ? limitsOf(shape, clock.now(), stopping.signal) : {};
+  const limits = isLimited ? limitsOf(shape, clock, stopping.signal) : {};
   const options = {
     ...givenOf(shape),
     ...limits,
@@ -129,10 +130,10 @@ export async function evaluated(shape: Shape, { run, session, blobs, process, is
   return { ...(await came), session, events: heard, done, asked: asked() };
 }
 
-function limitsOf({ deadline, budget }: Shape, now: number, signal: AbortSignal): Partial<EvaluateOptions> {
+function limitsOf({ deadline, budget }: Shape, clock: Clock, signal: AbortSignal): Partial<EvaluateOptions> {
   return {
     signal,
-    ...(deadline === undefined ? {} : { deadline: deadlineAt(new Date(now + deadline)) }),
+    ...(deadline === undefined ? {} : { deadline: deadlineIn(deadline, clock) }),
     ...(budget === undefined ? {} : { budget: { maxTotalTokens: budget } }),
   };
 }

@@ -5,55 +5,13 @@ import { createJournal, memoryJournal, type Journal, type JournalEntry, type Jou
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { createSession, memoryBlobs, modelAdapter } from "@proviso/runtime";
 import { randomFrom, type Random } from "../random.ts";
+import { Checked, listed, type RunOutcome } from "./checked.ts";
+import { interrupted } from "./interrupted.ts";
 import { cameOf, evaluated, givenOf, hear, newSession, promptOf, resourcesOf, type Came } from "./recorded.ts";
 import { secret, shapeOf, type Shape } from "./shape.ts";
 
-export interface RunOutcome {
-  readonly seed: number;
-  /** What was not as it has to be; the first word is the rule. */
-  readonly violations: readonly string[];
-  /** What happened, for who looks for a fault. */
-  readonly trace: readonly string[];
-  /** How many events were compared. */
-  readonly events: number;
-  /** How many replays there were. */
-  readonly replays: number;
-}
-
 type Tools = "recorded" | "run";
 const bothWays: readonly Tools[] = ["recorded", "run"];
-
-class Checked {
-  readonly blobs = memoryBlobs();
-  readonly violations: string[] = [];
-  readonly trace: string[] = [];
-  events = 0;
-  replays = 0;
-  readonly shape: Shape;
-  constructor(shape: Shape) {
-    this.shape = shape;
-  }
-
-  same(rule: string, recorded: unknown, now: unknown): void {
-    // What a record hides, a replay cannot show.
-    const [before, after] = [textOf(recorded), textOf(now)].map((text) => text.replaceAll(secret, "[secret]")) as [
-      string,
-      string,
-    ];
-    if (before === after) return;
-    let at = 0;
-    while (before[at] === after[at]) at++;
-    const around = (text: string): string => text.slice(Math.max(0, at - 120), at + 160);
-    this.violations.push(`${rule} was …${around(before)}… and is …${around(after)}…`);
-  }
-  not(rule: string, what: unknown): void {
-    this.violations.push(`${rule} ${textOf(what)}`);
-  }
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined");
-}
 
 /** What a replay has to come to again. */
 function outcomeOf({ response, error }: Pick<Came, "response" | "error">): unknown {
@@ -72,12 +30,6 @@ function outcomeOf({ response, error }: Pick<Came, "response" | "error">): unkno
     messages,
     toolResults: toolResults.map(({ callId, result }) => [callId, result]),
   };
-}
-
-async function listed<T>(from: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const one of from) all.push(one);
-  return all;
 }
 
 /** The run through the same code, without a model. */
@@ -211,6 +163,9 @@ export async function simulateRun(seed: number): Promise<RunOutcome> {
   const random = randomFrom(seed ^ 0x5bd1e995);
   checked.trace.push(JSON.stringify(shape));
   await everything(checked, random).catch((error: unknown) => {
+    checked.not("SIM it threw:", error instanceof Error ? (error.stack ?? error.message) : String(error));
+  });
+  await interrupted(checked, seed).catch((error: unknown) => {
     checked.not("SIM it threw:", error instanceof Error ? (error.stack ?? error.message) : String(error));
   });
   const { violations, trace, events, replays: count } = checked;

@@ -12,16 +12,38 @@ export function spentAfter(spent: Usage, event: FrameworkEvent): Usage {
 
 /** What the evaluations of a run have spent, those inside calls included: each has its own events, and its own end. */
 export class SpentByRun {
-  readonly #byEvaluation = new Map<string, Usage>();
+  /** What those have spent that have not ended: as many as are inside each other, or run side by side. */
+  readonly #open = new Map<string, Usage>();
+  readonly #ended = new Map<string, Usage>();
+  /** The sum of `#ended`: a run may have very many evaluations inside. */
+  #endedInAll = noUsage;
 
-  add(event: FrameworkEvent): void {
-    const before = this.#byEvaluation.get(event.evaluationId) ?? noUsage;
+  /**
+   * Returns whether the event says something of what was spent. `evaluationId` is that of the event, where the event itself
+   * is kept without.
+   */
+  add(event: FrameworkEvent, evaluationId = event.evaluationId): boolean {
+    const before = this.#open.get(evaluationId) ?? this.#ended.get(evaluationId) ?? noUsage;
     const after = spentAfter(before, event);
-    if (after !== before) this.#byEvaluation.set(event.evaluationId, after);
+    if (after === before) return false;
+    // An evaluation that had ended goes on.
+    if (this.#ended.delete(evaluationId)) this.#endedInAll = sumOf(noUsage, this.#ended);
+    if (event.type === "provider.responded") {
+      this.#open.set(evaluationId, after);
+      return true;
+    }
+    this.#open.delete(evaluationId);
+    this.#ended.set(evaluationId, after);
+    this.#endedInAll = addUsage(this.#endedInAll, after);
+    return true;
   }
 
   /** The sum of all evaluations. */
   total(): Usage {
-    return [...this.#byEvaluation.values()].reduce(addUsage, noUsage);
+    return sumOf(this.#endedInAll, this.#open);
   }
+}
+
+function sumOf(first: Usage, more: ReadonlyMap<string, Usage>): Usage {
+  return [...more.values()].reduce(addUsage, first);
 }

@@ -3,7 +3,8 @@ import { DefinitionError } from "../errors.ts";
 import { resolveRef, type JsonSchema } from "../json-schema.ts";
 import { looseJsonSchemaOf, type Schema } from "../schema.ts";
 import type { Slice } from "../state/slice.ts";
-import type { ToolPolicy } from "../tool/policy.ts";
+import { placedTool } from "../tool/check-tool.ts";
+import { placedPolicy, type ToolPolicy } from "../tool/policy.ts";
 import { defineProviderTool, type ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { PromptDefinition } from "./template.ts";
@@ -115,9 +116,9 @@ function frozenSection(section: Section<never>): Section<never> {
   const { tools, providerTools, policies, resources, slices } = section;
   return Object.freeze({
     ...section,
-    ...(tools && { tools: Object.freeze([...tools]) }),
+    ...(tools && { tools: Object.freeze(tools.map(placedTool)) }),
     ...(providerTools && { providerTools: Object.freeze(providerTools.map(defineProviderTool)) }),
-    ...(policies && { policies: Object.freeze([...policies]) }),
+    ...(policies && { policies: Object.freeze(policies.map(placedPolicy)) }),
     ...(resources && { resources: Object.freeze([...resources]) }),
     ...(slices && { slices: Object.freeze([...slices]) }),
   });

@@ -7,7 +7,7 @@ import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
 import { checkCompletion, type CompletionChecker } from "../tool/completion.ts";
 import { checkedFeedback, type FeedbackProvider } from "../tool/feedback.ts";
-import type { ToolPolicy } from "../tool/policy.ts";
+import { placedPolicy, type ToolPolicy } from "../tool/policy.ts";
 import type { ProviderTool } from "../tool/provider-tool.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { InputOf, OutputOf } from "../types.ts";
@@ -231,7 +231,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     sections,
   });
   checkTaskExamples(examples, tools, output);
-  const policies = Object.freeze([...(definition.policies ?? [])]);
+  const policies = Object.freeze((definition.policies ?? []).map(placedPolicy));
   const resources = Object.freeze([...(definition.resources ?? [])]);
   return Object.freeze({
     name: definition.name ?? `${ns}/${key}`,

@@ -1,4 +1,6 @@
+import { DefinitionError } from "../errors.ts";
 import { checkOptionNames } from "../option-names.ts";
+import { describeValue, isRecord } from "../values.ts";
 import type { ResourceKey } from "./key.ts";
 
 /** singleton: one in its scope; toolCall: one a call; prototype: one each time it is asked for. */
@@ -64,12 +66,17 @@ export interface Resources {
  * // The tools of an evaluation get it: adapter.evaluate(prompt, { resources: [files] }).
  * console.log(files.key.name); // Filesystem
  * ```
+ * @throws {DefinitionError} for a key that `resourceKey` did not make.
  */
 export function provide<T>(key: ResourceKey<T>, instance: NoInfer<T>): Binding<T> {
+  checkKey("provide", key);
   return Object.freeze({ key, scope: "singleton", eager: false, create: () => instance, close: undefined });
 }
 
-/** Closed in reverse order, by `close`, else by Symbol.asyncDispose or Symbol.dispose. Default scope: singleton. */
+/**
+ * Closed in reverse order, by `close`, else by Symbol.asyncDispose or Symbol.dispose. Default scope: singleton.
+ * @throws {DefinitionError} for a key that `resourceKey` did not make, a factory that is no function, or an unknown option.
+ */
 export function provideFactory<T>(
   key: ResourceKey<T>,
   create: (resources: Resources) => NoInfer<T> | Promise<NoInfer<T>>,
@@ -79,9 +86,21 @@ export function provideFactory<T>(
     readonly close?: ((instance: NoInfer<T>) => void | Promise<void>) | undefined;
   } = {},
 ): Binding<T> {
+  checkKey("provideFactory", key);
+  if (typeof create !== "function") {
+    throw new DefinitionError(
+      `The factory of "${key.name}" must be a function, not ${describeValue(create)}: provide(key, instance) takes what is ready.`,
+    );
+  }
   checkOptionNames("provideFactory", options, { scope: true, eager: true, close: true });
   const { scope = "singleton", eager = false, close = dispose } = options;
   return Object.freeze({ key, scope, eager, create, close });
+}
+
+/** Nothing asks with a text or a class: what is bound under one would never be found. */
+function checkKey(by: string, key: unknown): void {
+  if (typeof key === "object" && isRecord(key) && typeof key["name"] === "string") return;
+  throw new DefinitionError(`${by} needs the key of a resource, which resourceKey makes, not ${describeValue(key)}.`);
 }
 
 async function dispose(instance: unknown): Promise<void> {

@@ -1,3 +1,6 @@
+import { DefinitionError } from "../errors.ts";
+import { describeValue } from "../values.ts";
+
 declare const resource: unique symbol;
 
 /** Names a resource and its type; made by `resourceKey`. */
@@ -19,7 +22,13 @@ export interface ResourceKey<out T> {
  * await using resources = await openResources([provide(Counter, { next: () => (count += 1) })]);
  * console.log(resources.get(Counter).next()); // 1
  * ```
+ * @throws {DefinitionError} when the name is no text.
  */
 export function resourceKey<T>(name: string): ResourceKey<T> {
+  if (typeof name !== "string") {
+    throw new DefinitionError(
+      `The name of a resource must be a text, resourceKey("Stock"), not ${describeValue(name)}.`,
+    );
+  }
   return Object.freeze({ name }) as ResourceKey<T>;
 }

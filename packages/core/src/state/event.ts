@@ -1,12 +1,14 @@
 import { describeValue } from "../values.ts";
 import { DefinitionError } from "../errors.ts";
+import { nearestName } from "../nearest-name.ts";
 import { describeIssues, looseJsonSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { OutputOf } from "../types.ts";
-import { isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./events.ts";
+import { frameworkEventTypes, isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./events.ts";
 
 /**
- * Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId)` narrows to one kind.
+ * Framework events belong to an evaluation, an application's own do not: `if (event.evaluationId !== undefined)` narrows to
+ * the framework's, and `event.type` then to one of them. `isEvent` narrows in one step.
  */
 export type SessionEvent = FrameworkEvent | AppEvent;
 
@@ -93,13 +95,26 @@ export type EventOf<F> = F extends FrameworkEvent["type"]
  * @throws {DefinitionError} for what is no filter.
  */
 export function filterKey(filter: EventFilter): string {
-  if (typeof filter === "string") return filter;
+  if (typeof filter === "string") {
+    if (!isFrameworkEventType(filter)) throw new DefinitionError(whyNoType(filter));
+    return filter;
+  }
   const { type, name } = (filter ?? {}) as { readonly type?: unknown; readonly name?: unknown };
   if (typeof type === "string") return type;
   if (typeof filter === "object" && typeof name === "string") return `tool:${name}`;
   throw new DefinitionError(
     `Events are named by a framework event's type, by what defineEvent made or by a tool, not by ${describeValue(filter)}.`,
   );
+}
+
+/** A text that is misspelt would never be called, and nothing would show it. */
+function whyNoType(given: string): string {
+  const nearest = nearestName(given, frameworkEventTypes);
+  const meant =
+    nearest === undefined
+      ? "An application's event is named by what defineEvent returned, the calls of one tool by the tool."
+      : `Do you mean "${nearest}"?`;
+  return `${describeValue(given)} is no event of the framework. ${meant}`;
 }
 
 /** The keys that an event answers to. */
@@ -112,8 +127,12 @@ export function typeOfKey(key: string): string {
   return key.startsWith("tool:") ? "tool.invoked" : key;
 }
 
-/** `events.filter((e) => isEvent(e, "tool.invoked"))`, `response.toolResults.filter((e) => isEvent(e, readFile))`. */
+/**
+ * `events.filter((e) => isEvent(e, "tool.invoked"))`, `response.toolResults.filter((e) => isEvent(e, readFile))`.
+ * @throws {DefinitionError} for what is no filter, a text that is no framework event's type for example.
+ */
 export function isEvent<F extends EventFilter>(event: unknown, filter: F): event is EventOf<F> {
+  const key = filterKey(filter);
   if (typeof event !== "object" || event === null || !("type" in event) || typeof event.type !== "string") return false;
-  return eventKeys(event as { readonly type: string }).includes(filterKey(filter));
+  return eventKeys(event as { readonly type: string }).includes(key);
 }

@@ -245,6 +245,9 @@ const types: Record<FrameworkEvent["type"], true> = {
   "prompt.failed": true,
 };
 
+/** The names of the framework's events. */
+export const frameworkEventTypes = Object.keys(types);
+
 /** The names that an application's own events may not have. */
 export function isFrameworkEventType(type: string): type is FrameworkEvent["type"] {
   return Object.hasOwn(types, type);

@@ -7,3 +7,11 @@ export const isIdle: unique symbol = Symbol.for("@proviso/core observer is idle"
 export interface IdleObserver extends Observer {
   [isIdle](): boolean;
 }
+
+/** The key of a member with which an observer of ours makes one for the evaluation that begins, and for it alone. */
+export const ofEvaluation: unique symbol = Symbol.for("@proviso/core observer of one evaluation");
+
+/** An observer that keeps evaluations apart that have one id: forks of a run, side by side. */
+export interface EachObserver extends Observer {
+  [ofEvaluation](): Observer;
+}

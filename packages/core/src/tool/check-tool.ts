@@ -1,5 +1,6 @@
 // What a tool has to be, made by defineTool or written in a section.
 import { DefinitionError } from "../errors.ts";
+import { frozenCopy, isPlain } from "../frozen-copy.ts";
 import { withPossibleKeys } from "../keys-in-schema.ts";
 import { checkLists } from "../lists.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
@@ -27,9 +28,25 @@ const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 /** The tools that defineTool made: they cannot change, and are not checked again. */
 const checked = new WeakSet<object>();
 
+/** What copies were made of. */
+const givenAs = new WeakMap<Tool, Tool>();
+
 export function markChecked<T extends object>(tool: T): T {
   checked.add(tool);
   return tool;
+}
+
+/** What a section holds of a tool: a copy that cannot change, unless defineTool made it. */
+export function placedTool(tool: Tool): Tool {
+  if (checked.has(tool)) return tool;
+  const placed = markChecked(frozenCopy(tool, Object.keys(toolNames)));
+  givenAs.set(placed, tool);
+  return placed;
+}
+
+/** The object that a section's tool is a copy of, for what is known of that object; the tool itself where it is none. */
+export function givenTool(tool: Tool): Tool {
+  return givenAs.get(tool) ?? tool;
 }
 
 /**
@@ -79,9 +96,4 @@ export function checkTool(
     );
   }
   return { input, output };
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

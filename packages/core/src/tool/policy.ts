@@ -1,4 +1,5 @@
 import { DefinitionError } from "../errors.ts";
+import { frozenCopy } from "../frozen-copy.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { checkLists } from "../lists.ts";
 import type { ResourceKey } from "../resources/key.ts";
@@ -87,7 +88,12 @@ export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
     throw new DefinitionError(`The policy "${name}" needs check, approve or unknown: a function.`);
   }
   checkLists(`policy "${name}"`, policy, "tools", "slices", "uses");
-  return Object.freeze({ ...policy }) as unknown as ToolPolicy;
+  return frozenCopy({ ...policy }, []) as unknown as ToolPolicy;
+}
+
+/** What a section or a prompt holds of a policy: a copy that cannot change, unless it cannot change itself. */
+export function placedPolicy(policy: ToolPolicy): ToolPolicy {
+  return Object.isFrozen(policy) ? policy : frozenCopy(policy, Object.keys(policyNames));
 }
 
 const policyNames = {

@@ -6,6 +6,7 @@ import type { Resources, UsedResources } from "../resources/binding.ts";
 import type { ResourceKey } from "../resources/key.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
+import { frozenCopy } from "../frozen-copy.ts";
 import { standardSchemaOf, type PlainJsonSchema } from "../validation/from-json-schema.ts";
 import { checkTool, markChecked } from "./check-tool.ts";
 import type { ToolReturn } from "./result.ts";
@@ -162,7 +163,7 @@ export function defineTool<
   const { input, output } = checkTool(tool, standardSchemaOf);
   const schemas = { input, ...(output === undefined ? {} : { output }) };
   // ToolInput<IS> is what `input` yields; the compiler cannot see it through the conditional type.
-  return markChecked(Object.freeze({ ...tool, ...schemas })) as unknown as Tool<ToolInput<IS>, Value>;
+  return markChecked(frozenCopy({ ...tool, ...schemas }, [])) as unknown as Tool<ToolInput<IS>, Value>;
 }
 
 /** How far a call is. */

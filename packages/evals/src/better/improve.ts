@@ -3,6 +3,7 @@ import { DefinitionError, type OverridesStore, type PromptOverride, type Usage }
 import { addUsage, checkOverride, checkTag, contentHash, messageOf, noUsage } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { trackerOf } from "@proviso/runtime/internal";
+import { boundsOf } from "../bounded.ts";
 import { listed, namedRows, type NamedRow } from "../data/rows.ts";
 import { defineEval, definitionOf, scorerOf, type AnyDefinition } from "../define/define-eval.ts";
 import type { Data, Eval } from "../definition.ts";
@@ -93,7 +94,8 @@ export async function improve<Row extends object>(
   if (!Number.isSafeInteger(rounds) || rounds < 1) {
     throw new DefinitionError(`rounds has to be a whole number from 1, not ${rounds}.`);
   }
-  const parts = { train: await namedRows(train, given), test: await namedRows(test, given) };
+  const bounds = boundsOf(run, given.timeoutMs);
+  const parts = { train: await namedRows(train, given, bounds), test: await namedRows(test, given, bounds) };
   checkApart(parts.train, parts.test);
   const descriptor = descriptorOf(given, [...parts.train, ...parts.test]);
   const { store, tag } = overrides;

@@ -1,6 +1,7 @@
 import { DefinitionError } from "@proviso/core";
 import { contentHash, messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
+import { bounded, Unsettled, type Bounds } from "../bounded.ts";
 import type { Data } from "../definition.ts";
 
 /** A row with its names. */
@@ -25,12 +26,29 @@ export function idOf<Row extends object>(row: Row, hash: string, given?: (row: R
   return typeof id === "string" || typeof id === "number" ? String(id) : hash.slice(0, digits);
 }
 
-/** Reads all of the data. A generator is read once. */
-export async function readData<Row extends object>(data: Data<Row>): Promise<readonly Row[]> {
+/**
+ * Reads all of the data. A generator is read once.
+ * @throws {Unsettled} where a row does not come within the bounds.
+ */
+export async function readData<Row extends object>(data: Data<Row>, bounds?: Bounds): Promise<readonly Row[]> {
   if (Array.isArray(data)) return data as readonly Row[];
   const rows: Row[] = [];
-  for await (const row of data) rows.push(row);
-  return rows;
+  const reading = (data as AsyncIterable<Row>)[Symbol.asyncIterator]();
+  for (;;) {
+    const next = reading.next();
+    const row = await (bounds === undefined
+      ? next
+      : bounded(next, bounds).catch((error: unknown) => giveUp(reading, error)));
+    if (row.done === true) return rows;
+    rows.push(row.value);
+  }
+}
+
+/** Ends the reading of what does not answer, without a wait. */
+function giveUp(reading: AsyncIterator<unknown>, error: unknown): never {
+  if (!(error instanceof Unsettled)) throw error;
+  void Promise.resolve(reading.return?.()).catch(() => {});
+  throw new Unsettled(error.why, `The data of the eval: ${error.message}`);
 }
 
 /**
@@ -40,8 +58,9 @@ export async function readData<Row extends object>(data: Data<Row>): Promise<rea
 export async function namedRows<Row extends object>(
   data: Data<Row>,
   { id, group }: NamesOf<Row>,
+  bounds?: Bounds,
 ): Promise<readonly NamedRow<Row>[]> {
-  const rows = await readData(data);
+  const rows = await readData(data, bounds);
   if (rows.length === 0) throw new DefinitionError("The data of an eval have no rows.");
   const named: NamedRow<Row>[] = [];
   const faults: string[] = [];

@@ -1,6 +1,6 @@
 // Gates: each score and difference that decides, at a level that all of them share.
 import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
-import type { Level } from "../statistics/estimate.ts";
+import type { Estimate, Level } from "../statistics/estimate.ts";
 import { atLeastVerdict, familyConfidence, noWorseVerdict, passesGate, sharedVerdict } from "../statistics/gates.ts";
 import type { Ends } from "../statistics/gates.ts";
 import type { Difference, GateReport } from "../results.ts";
@@ -62,14 +62,23 @@ export function decided(
     const { range } = scorerOf(of.definition.scorers[scorer] as never);
     const lessIsBetter = range[0] > range[1];
     const own = rowValues(view, variant, scoreOf(scorer, range, "scored"));
-    const isKnown = own.unscored.size <= mostUnscored * (own.unscored.size + own.values.length);
     const { on, verdicts } =
       gate === "atLeast"
         ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)
         : noWorseOn(scoreDifference(view, of, { variant, scorer }, of.level), bound, lessIsBetter);
+    const isKnown = isFew(own.unscored.size, own.values.length) && (on === undefined || isComparedOnMost(on));
     const verdict = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
     return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
   });
+}
+
+function isFew(unscored: number, scored: number): boolean {
+  return unscored <= mostUnscored * (unscored + scored);
+}
+
+/** A row that either side of a comparison has no score of is left out of it. */
+function isComparedOnMost(on: Estimate | Difference): boolean {
+  return !("wins" in on) || isFew(on.unpaired.unscored, on.wins + on.losses + on.ties);
 }
 
 interface Bounded {

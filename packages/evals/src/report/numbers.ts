@@ -1,6 +1,5 @@
 // Estimates and differences of one number a row.
-import type { Level } from "../statistics/estimate.ts";
-import type { Estimate } from "../statistics/estimate.ts";
+import { rounding, type Estimate, type Level } from "../statistics/estimate.ts";
 import { isProven } from "../statistics/gates.ts";
 import { differenceWithin, meanWithin } from "../statistics/intervals.ts";
 import { rowsToFind } from "../statistics/rows-needed.ts";
@@ -36,7 +35,7 @@ export function differenceOf(
 ): Difference | undefined {
   const span = of.range === undefined ? undefined : Math.abs(of.range[1] - of.range[0]);
   const { variant, baseline } = sides.scored;
-  const rows = paired(variant, baseline);
+  const rows = paired(variant, baseline, span);
   const worst = estimated(sides.worst, level, span);
   const best = estimated(sides.best, level, span);
   if (!hasClusters(rows) || worst === undefined || best === undefined) return undefined;
@@ -66,16 +65,20 @@ function estimated(
   level: Level,
   span: number | undefined,
 ): Estimate | undefined {
-  const rows = paired(variant, baseline);
+  const rows = paired(variant, baseline, span);
   return hasClusters(rows) ? differenceWithin(rows, level, span) : undefined;
 }
 
-function paired(variant: RowValues, baseline: RowValues): readonly RowValue[] {
+/** Means of the same repetitions in another order differ by what floating point rounds: that is no difference. */
+function paired(variant: RowValues, baseline: RowValues, span: number | undefined): readonly RowValue[] {
   const others = byId(baseline);
   const rows: RowValue[] = [];
   for (const { id, value, hash, cluster } of variant.values) {
     const other = others.get(id);
-    if (other !== undefined && other.hash === hash) rows.push({ id, value: value - other.value, hash, cluster });
+    if (other === undefined || other.hash !== hash) continue;
+    const difference = value - other.value;
+    const least = rounding * (span ?? Math.max(Math.abs(value), Math.abs(other.value)));
+    rows.push({ id, value: Math.abs(difference) <= least ? 0 : difference, hash, cluster });
   }
   return rows;
 }

@@ -4,6 +4,7 @@ import { describeValue } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import { outsideReasons } from "../scores/outside.ts";
 import type { AttemptRecord, EvalReport, Fingerprint, SavedRun } from "../results.ts";
+import { rounding } from "../statistics/estimate.ts";
 import type { Baseline } from "./baseline.ts";
 import type { RowValue, RowValues } from "./view.ts";
 import { scorerHash, scorerOf, type AnyDefinition } from "../define/define-eval.ts";
@@ -110,7 +111,9 @@ export function savedBaseline(definition: AnyDefinition, given: SavedRun | undef
 }
 
 function isOutside(score: number | null | undefined, range: readonly [number, number]): boolean {
-  return typeof score === "number" && (score < Math.min(...range) || score > Math.max(...range));
+  const [least, greatest] = [Math.min(...range), Math.max(...range)];
+  const slack = rounding * (greatest - least);
+  return typeof score === "number" && (score < least - slack || score > greatest + slack);
 }
 
 /** Checks a saved run. @throws {DefinitionError} that begins with `what`. */

@@ -3,7 +3,7 @@ import { systemClock, type Usage } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
 import { namedRows, ordered } from "../data/rows.ts";
-import { defaultTimeoutMs, type Bounds } from "../bounded.ts";
+import { boundsOf, defaultTimeoutMs, type Bounds } from "../bounded.ts";
 import { definitionOf, variantsOf } from "../define/define-eval.ts";
 import type { Eval } from "../definition.ts";
 import { keepRows } from "../judges/labels.ts";
@@ -34,6 +34,7 @@ import { makeAttempt, withWorkers } from "./workers.ts";
  * Runs every row on every variant, in an order drawn from the seed, and reports scores, differences and verdicts. Resolves
  * with what there is, whatever ends it.
  * @throws {DefinitionError} before anything is spent: for rows that cannot be used, all at once, and options that cannot be.
+ * An Error, too, where a row of the data does not come before the signal aborts, or in `timeoutMs`.
  */
 export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalReport> {
   checkRunOptions(options);
@@ -42,10 +43,11 @@ export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalR
   const baseline = savedBaseline(definition, options.compareWith);
   requireBaseline(definition, variants, baseline !== undefined);
   await requirePrices(definition, variants, trackerOf(options.budget)?.budget.maxCostUsd);
-  const rows = ordered(rowsToRun(await namedRows(definition.data, definition), options), options.seed ?? 1);
+  const named = await namedRows(definition.data, definition, boundsOf(options, definition.timeoutMs));
+  const rows = ordered(rowsToRun(named, options), options.seed ?? 1);
   const fingerprint = fingerprintOf(definition, rows, variants);
   const run = new EvalRun({ definition, variants, rows, fingerprint, baseline, options });
-  return withWorkers(options.workers, () => run.report());
+  return withWorkers(options, () => run.report());
 }
 
 /** What belongs to one of the loops that run side by side; each makes one attempt after the other. */

@@ -18,7 +18,7 @@ import { definitionOf, variantsOf, type AnyDefinition } from "../define/define-e
 import type { Eval } from "../definition.ts";
 import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
 import { attempted, type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
-import { defaultTimeoutMs } from "../bounded.ts";
+import { bounded, boundsOf, closingMs, Unsettled } from "../bounded.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { ownField } from "../own-field.ts";
@@ -43,13 +43,26 @@ export interface AttemptWorkers {
   close(): Promise<void>;
 }
 
-/** Does the work, and closes the workers after it. */
-export async function withWorkers<T>(workers: AttemptWorkers | undefined, work: () => Promise<T>): Promise<T> {
+/** Does the work, and closes the workers after it. Those that do not close in time are left alone. */
+export async function withWorkers<T>(
+  { workers, signal }: { readonly workers?: AttemptWorkers | undefined; readonly signal?: AbortSignal | undefined },
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } finally {
-    await workers?.close();
+    if (workers !== undefined) {
+      const bounds = { clock: systemClock, signal, ms: closingMs };
+      await bounded(workers.close(), bounds, () => systemClock.sleep(answeringMs)).catch(unlessUnsettled);
+    }
   }
+}
+
+/** Milliseconds that workers have after an abort, to say what they spent or to close. */
+const answeringMs = 1_000;
+
+function unlessUnsettled(error: unknown): void {
+  if (!(error instanceof Unsettled)) throw error;
 }
 
 /** Makes the attempt here, or has workers make it. */
@@ -70,14 +83,17 @@ async function handedOut(
   { definition, fingerprint }: { readonly definition: AnyDefinition; readonly fingerprint: Fingerprint },
   workers: AttemptWorkers,
   planned: PlannedAttempt,
-  { budget, signal }: AttemptWorld,
+  { budget, signal, clock }: AttemptWorld,
 ): Promise<AttemptRecord | NotRun> {
   const key = keyFields(planned);
   try {
     const left = budget === undefined ? undefined : leftOf(budget);
     // What is left may have been spent since the attempt was found to fit.
     if (left === "nothing") return { notRun: "budget", usage: noUsage };
-    const record = await workers.run({ eval: definition.name, fingerprint, key, budget: left }, signal);
+    // How long a job waits for a worker is not known: the run's own limits end that.
+    const bounds = { clock, signal, ms: left?.deadline?.remainingMs() ?? Infinity };
+    const running = workers.run({ eval: definition.name, fingerprint, key, budget: left }, signal);
+    const record = await bounded(running, bounds, () => systemClock.sleep(answeringMs));
     const usage = addUsage(record.usage, record.judgeUsage);
     budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(usage);
     if (record.failure?.reason === "budget_error" && budget !== undefined) return { notRun: "budget", usage };
@@ -86,6 +102,7 @@ async function handedOut(
     return { notRun: "refused", message, usage };
   } catch (error) {
     if (signal.aborted) return { notRun: "aborted", usage: noUsage };
+    if (error instanceof Unsettled) return { notRun: "budget", usage: noUsage };
     return { notRun: "refused", message: (error as Error).message, usage: noUsage };
   }
 }
@@ -153,12 +170,10 @@ export function attemptServer(
 
 async function serve(definition: AnyDefinition, clock: Clock): Promise<Served> {
   const variants = variantsOf(definition);
-  const rows = ordered(await namedRows(definition.data, definition), 1);
+  const bounds = boundsOf({ clock }, definition.timeoutMs);
+  const rows = ordered(await namedRows(definition.data, definition, bounds), 1);
   const fingerprint = fingerprintOf(definition, rows, variants);
-  const planned = await plannedAttempts(definition, rows, variants, fingerprint, {
-    clock,
-    ms: definition.timeoutMs ?? defaultTimeoutMs,
-  });
+  const planned = await plannedAttempts(definition, rows, variants, fingerprint, bounds);
   return { definition, fingerprint, attempts: new Map(planned.map((each) => [keyText(each), each])) };
 }
 

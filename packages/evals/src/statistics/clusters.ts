@@ -1,4 +1,4 @@
-import { type Observation, requireFinite } from "./estimate.ts";
+import { type Observation, requireFinite, rounding } from "./estimate.ts";
 
 /** Rows summed up by cluster, in the order in which clusters first appear. */
 export interface Clusters {
@@ -10,10 +10,11 @@ export interface Clusters {
   readonly mean: number;
 }
 
-/** @throws {DefinitionError} for a value that is not finite. */
+/** Values that add up to nothing but what floating point rounds have the sum 0. @throws {DefinitionError} for a value that is not finite. */
 export function clustersOf(rows: readonly Observation[]): Clusters {
   const sums: number[] = [];
   const sizes: number[] = [];
+  const amounts: number[] = [];
   const places = new Map<string, number>();
   let total = 0;
   for (const { value, cluster } of rows) {
@@ -23,11 +24,16 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
     if (known !== undefined) {
       sums[known] = sums[known]! + value;
       sizes[known] = sizes[known]! + 1;
+      amounts[known] = amounts[known]! + Math.abs(value);
       continue;
     }
     if (cluster !== undefined) places.set(cluster, sums.length);
     sums.push(value);
     sizes.push(1);
+    amounts.push(Math.abs(value));
+  }
+  for (let place = 0; place < sums.length; place++) {
+    if (Math.abs(sums[place]!) <= rounding * amounts[place]!) sums[place] = 0;
   }
   return { rows: rows.length, sums, sizes, mean: total / rows.length };
 }

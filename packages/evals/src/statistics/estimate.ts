@@ -29,6 +29,9 @@ export interface Observation {
   readonly cluster?: string | undefined;
 }
 
+/** The largest share of a number that may be there only because floating point rounds: a smaller difference is none. */
+export const rounding = 1e-9;
+
 /** How often an interval may miss. */
 export interface Level {
   /** What the estimate reports as its confidence. */

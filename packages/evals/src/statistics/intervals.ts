@@ -1,6 +1,6 @@
 import { DefinitionError } from "@proviso/core";
 import { clustersOf, squaresAround, type Clusters } from "./clusters.ts";
-import { levelOf, requireFinite, type Estimate, type Level, type Observation } from "./estimate.ts";
+import { levelOf, requireFinite, rounding, type Estimate, type Level, type Observation } from "./estimate.ts";
 import { studentCritical } from "./quantiles.ts";
 
 /**
@@ -127,7 +127,7 @@ function requireRange(rows: readonly Observation[], least: number, greatest: num
   if (least >= greatest) throw new DefinitionError("A range needs two different ends, and a span must be above 0.");
   for (const { value } of rows) {
     // A mean of repetitions may be off by what floating point rounds.
-    const slack = 1e-9 * (greatest - least);
+    const slack = rounding * (greatest - least);
     if (value < least - slack || value > greatest + slack) {
       throw new DefinitionError(`The value ${value} of a row is outside its range, ${least} to ${greatest}.`);
     }

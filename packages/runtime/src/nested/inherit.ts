@@ -9,7 +9,7 @@ import {
 import { isRecord } from "@proviso/core/provider";
 import { describeValue, isThenable } from "@proviso/core/internal";
 import { isFailure, readOption, type Failure } from "../failures.ts";
-import type { LimitOptions } from "../limits.ts";
+import type { InheritedLimits } from "../limits.ts";
 import { contextOf, isOpened, openContext, type ContextSources } from "../resources/context.ts";
 import type { ResourceContext } from "../resources/asking.ts";
 import { showingOf } from "../emitting.ts";
@@ -54,10 +54,8 @@ export function hidingBoth<S extends Pick<Setup, "world">>(setup: S, nesting: Ne
   return secrets === own ? setup : { ...setup, world: { ...setup.world, secrets } };
 }
 
-export function inheritedLimits(nesting: Nesting | undefined): LimitOptions | undefined {
-  if (nesting === undefined) return undefined;
-  const { deadline, budget } = nesting.run.limits;
-  return { signal: nesting.signal, deadline, budget };
+export function inheritedLimits({ run: { limits }, signal }: Nesting): InheritedLimits {
+  return { limits, signal };
 }
 
 /** The policies of an evaluation: its own, then those of the evaluations around it, which hold inside their calls too. */

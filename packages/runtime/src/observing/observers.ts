@@ -1,6 +1,6 @@
 // The observers of an adapter, checked; `load.ts` loads what calls them.
 import { DefinitionError, type Observer } from "@proviso/core";
-import { isIdle, type IdleObserver } from "@proviso/core/internal";
+import { isIdle, ofEvaluation, type EachObserver, type IdleObserver } from "@proviso/core/internal";
 
 /** The observers of an adapter. */
 export interface Observers {
@@ -53,8 +53,12 @@ function observersOf(all: readonly Observer[]): Observers {
 /** Returns the observers that take something of an evaluation that begins now; undefined: there are none. */
 export function activeObservers(observers: Observers | undefined): Observers | undefined {
   if (observers === undefined) return undefined;
-  const active = observers.all.filter((one) => (one as Partial<IdleObserver>)[isIdle]?.() !== true);
-  if (active.length === observers.all.length) return observers;
+  const active = observers.all.flatMap((one) => {
+    const { [isIdle]: idle, [ofEvaluation]: own } = one as Partial<IdleObserver & EachObserver>;
+    if (idle?.call(one) === true) return [];
+    return own === undefined ? [one] : [own.call(one)];
+  });
+  if (active.length === observers.all.length && active.every((one, at) => one === observers.all[at])) return observers;
   return active.length === 0 ? undefined : observersOf(active);
 }
 

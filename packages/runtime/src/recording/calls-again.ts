@@ -155,8 +155,12 @@ export async function recordedCalls(
   prefix.own.add(run.evaluationId);
   const ids = new Set(calls.map(({ id }) => id));
   const from = entries.indexOf(answered);
+  // Calls of evaluations inside may have the same ids.
   const isOne = (entry: JournalEntry): boolean =>
-    entry.kind === "event" && "callId" in entry.event && ids.has(entry.event.callId);
+    entry.evaluationId === run.evaluationId &&
+    entry.kind === "event" &&
+    "callId" in entry.event &&
+    ids.has(entry.event.callId);
   const first = entries.findIndex((entry, place) => place > from && isOne(entry));
   prefix.at = first === -1 ? entries.length : first;
   const delivery = { run, isEmitted: false, delivering: new WeakSet<object>(), timed: () => {} };

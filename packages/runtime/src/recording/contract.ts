@@ -11,6 +11,7 @@ import type {
   PolicyDecision,
   PromptOverride,
   PromptResponse,
+  ReportedUsage,
   RunFacts,
   Suspension,
   Tool,
@@ -39,6 +40,9 @@ export interface KeptCalls {
   /** The limit that ended the evaluation meanwhile. */
   readonly stop: Failure | undefined;
 }
+
+/** Tokens that were not reported. */
+export type UsageEstimate = Pick<Usage, "inputTokens" | "outputTokens">;
 
 type OnDelta = (delta: ModelDelta) => void;
 
@@ -186,6 +190,11 @@ export interface Tape<Run> extends TapeNumbers {
   isKept(): boolean;
   /** What the tries of a request had cost that a limit ended, where several models could be asked; undefined: nothing. */
   tries(compute: () => Usage | undefined): Usage | undefined;
+  /**
+   * The tokens of a request and its answer where the provider does not say them: estimated from texts of which the record may
+   * show less.
+   */
+  estimate(run: Run, reported: ReportedUsage | undefined, estimate: UsageEstimate): UsageEstimate;
   /** What a request cost in US dollars, where its provider does not say it. */
   cost(run: Run, compute: () => number | undefined): number | undefined;
   /** Milliseconds before a refused request is made again, by the policy of then; undefined: it is given up. */

@@ -7,6 +7,7 @@ export { runOf } from "./run-of.ts";
 export {
   AttemptStops,
   cutAfterLastStep,
+  endsNotKnown,
   entriesToStep,
   isAtRest,
   lastingEnd,

@@ -1,11 +1,12 @@
 // What an evaluation beside a record needs of it, where nothing is appended and nothing is waited for.
-import type { Blobs, PromptOverride, RunFacts } from "@proviso/core";
+import type { Blobs, PromptOverride, ReportedUsage, RunFacts } from "@proviso/core";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Attempts } from "../routing/attempts.ts";
 import { hasAttempts, RecordedAttempts } from "./attempts.ts";
-import type { EvaluationOutcome } from "./contract.ts";
+import type { Run } from "../run.ts";
+import type { EvaluationOutcome, UsageEstimate } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 
 /** A tape that appends nothing: all that is asked of it comes from a record. */
@@ -68,6 +69,10 @@ export class ReadTape {
 
   tries(): undefined {
     return undefined;
+  }
+
+  estimate(_run: Run, _reported: ReportedUsage | undefined, estimate: UsageEstimate): UsageEstimate {
+    return estimate;
   }
 
   cost(): number | undefined {

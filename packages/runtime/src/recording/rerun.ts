@@ -66,6 +66,8 @@ export class Rerun extends ReadTape implements Tape<Run> {
   #onTurn: (() => void) | undefined;
   /** The answers whose calls are run, by turn. */
   readonly #answered = new Map<number, EntryOf<"answered">>();
+  /** The calls that the record has answered: one that was stopped, and those beside it. */
+  readonly #fromRecord = new Set<string>();
 
   constructor(source: RunSource, opened: OpenedSource, world: World, evaluate: EvaluateAgain) {
     super(source, opened, world);
@@ -101,10 +103,9 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const key = `${turn} ${callId}`;
     const recorded = this.#recorded.get(turn, callId);
     const end = this.#ended.get(key);
-    if (recorded === undefined || this.#isAnswered(turn, [callId])) return undefined;
-    if (end !== undefined) {
-      return this.#recorded.difference(recorded, { end, dispatched: this.#dispatched.get(key) ?? [] });
-    }
+    if (recorded === undefined || this.#fromRecord.has(key) || this.#isAnswered(turn, [callId])) return undefined;
+    const dispatched = this.#dispatched.get(key) ?? [];
+    if (end !== undefined) return this.#recorded.difference(recorded, { end, dispatched });
     // Calls do not run after a difference.
     if (this.#found !== undefined) return undefined;
     return { what: "call", path: recorded.end.name, recorded: recorded.end.result, now: undefined };
@@ -142,9 +143,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   begin(run: Run): void {
     if (run.nesting !== undefined) return;
     const [begun] = this.opened.entries;
-    if (begun?.kind === "begun" && begun.history !== undefined) {
-      recallHistory(run, begun.history);
-    }
+    if (begun?.kind === "begun" && begun.history !== undefined) recallHistory(run, begun.history);
     refuseAgain(run, this.opened.entries, (turn, callId) => this.#recorded.get(turn, callId)?.refusal);
   }
 
@@ -152,8 +151,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const [begun] = this.opened.entries;
     const loop = begun?.kind === "begun" ? begun.options : {};
     const { maxTurns, maxRepairs, toolChoice } = loop;
-    const { signal: ending } = this.#ending;
-    const signal = given === undefined ? ending : AbortSignal.any([given, ending]);
+    const signal = AbortSignal.any([this.#ending.signal, ...(given === undefined ? [] : [given])]);
     return { resources, policies, overrides, context, maxTurns, maxRepairs, toolChoice, signal };
   }
 
@@ -235,7 +233,9 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (run.isInside) return undefined;
     const ids = calls.map(({ id }) => id);
     const answered = this.#isAnswered(run.turn, ids) ? this.#answered.get(run.turn) : undefined;
-    return answered && recordedCalls(run, calls, { entries: this.opened.entries, answered });
+    if (answered === undefined) return undefined;
+    for (const id of ids) this.#fromRecord.add(`${run.turn} ${id}`);
+    return recordedCalls(run, calls, { entries: this.opened.entries, answered });
   }
 
   /** Whether calls are answered from the record: their arguments were hidden, or a limit was met before one of them ended. */

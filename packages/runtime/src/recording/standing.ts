@@ -147,6 +147,22 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
  * it begins its turn again, and calls anew.
  */
 export function unknownCalls(entries: readonly JournalEntry[]): readonly UnknownCall[] {
+  return followedCalls(entries).open;
+}
+
+/**
+ * The indexes of the ends of calls that were not known to be done, and that a later attempt did not run again: a policy
+ * refused that, or nothing was known. They may have been done all the same.
+ */
+export function endsNotKnown(entries: readonly JournalEntry[]): ReadonlySet<number> {
+  return followedCalls(entries).refused;
+}
+
+function followedCalls(entries: readonly JournalEntry[]): {
+  readonly open: readonly UnknownCall[];
+  readonly refused: ReadonlySet<number>;
+} {
+  const refused = new Set<number>();
   const own = entries[0]?.evaluationId;
   const counter = new StepCounter();
   // Ids of calls repeat from turn to turn.
@@ -173,11 +189,12 @@ export function unknownCalls(entries: readonly JournalEntry[]): readonly Unknown
       if (event.type !== "tool.invoked" || event.result.success) continue;
       const key = keyOf(event.turn, event.callId);
       const call = begun.get(key);
+      if (call !== undefined && !event.ran && !stops.hasBegun(event)) refused.add(entry.index);
       if (!stops.leftOpen(event)) begun.delete(key);
       else if (call !== undefined) begun.set(key, { ...call, isStopped: true });
     }
   }
-  return [...begun.values()];
+  return { open: [...begun.values()], refused };
 }
 
 /** Follows a record, and knows the calls that a limit stopped: they may have been done, whatever the attempt answered. */
@@ -207,7 +224,12 @@ export class AttemptStops {
 
   /** Whether a call whose end was a failure may have been done: not where it was kept from beginning in this attempt. */
   leftOpen({ turn, callId, ran }: Pick<ToolInvoked, "turn" | "callId" | "ran">): boolean {
-    return this.#isStopped && (ran || !this.#begun.has(`${turn} ${callId}`));
+    return this.#isStopped && (ran || !this.hasBegun({ turn, callId }));
+  }
+
+  /** Whether the call has begun in this attempt. */
+  hasBegun({ turn, callId }: Pick<ToolInvoked, "turn" | "callId">): boolean {
+    return this.#begun.has(`${turn} ${callId}`);
   }
 }
 

@@ -1,12 +1,13 @@
 // What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
-import type { ModelFailure, ModelResponse, ToolCall, Usage } from "@proviso/core";
+import type { ModelFailure, ModelResponse, ReportedUsage, ToolCall, Usage } from "@proviso/core";
+import { countUsage, noUsage } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { Attempts } from "../routing/attempts.ts";
 import { AnsweredEntry } from "./answered-entry.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
 import { AskedEntry, RequestHashes, type NewInRequest } from "./asked.ts";
 import { hasAttempts, KeptAttempts } from "./attempts.ts";
-import type { AgentTurn, RecordedRequest } from "./contract.ts";
+import type { AgentTurn, RecordedRequest, UsageEstimate } from "./contract.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
@@ -219,6 +220,24 @@ export class TapeAnswers extends TapeEvents {
     // The answer was the last that stands: what it costs is kept with what comes next, and at the time of the answer.
     else this.costUsd = costUsd;
     return costUsd;
+  }
+
+  estimate(run: Run, reported: ReportedUsage | undefined, estimate: UsageEstimate): UsageEstimate {
+    if (run.isInside) return estimate;
+    if (!this.isLive) {
+      const next = this.prefix.peek();
+      const kept =
+        next?.kind === "drew" ? (next.value as { readonly estimate?: UsageEstimate } | undefined) : undefined;
+      if (kept?.estimate === undefined) return estimate;
+      this.prefix.take("drew");
+      return kept.estimate;
+    }
+    // Where nothing is hidden, a replay comes to the same.
+    const isNeeded = run.world.secrets !== undefined && countUsage(reported, noUsage).estimated;
+    if (!isNeeded || this.fault !== undefined) return estimate;
+    const { inputTokens, outputTokens } = estimate;
+    this.append(run.evaluationId, { kind: "drew", value: { estimate: { inputTokens, outputTokens } } });
+    return { inputTokens, outputTokens };
   }
 
   tries(compute: () => Usage | undefined): Usage | undefined {

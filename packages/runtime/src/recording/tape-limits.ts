@@ -66,6 +66,10 @@ export class RecordedLimits implements Limits {
     return this.#asked("stopped", phase, () => this.#limits.stopped(phase)) as LimitFailure | undefined;
   }
 
+  meetDeadline(): LimitFailure | undefined {
+    return this.#limits.meetDeadline();
+  }
+
   reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure> {
     const before = this.#fromRecord("reserve", "request");
     if (before !== undefined) return before;

@@ -43,7 +43,7 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
       );
     }
     const user = usedIn(asking, sources);
-    const joining = user && toJoin(user, key, instance);
+    const joining = user && toJoin(user, key, instance, sources);
     if (joining !== undefined) joinNow(joining);
     noteGot(key, asking, instance);
     return asSeenBy(asking, instance) as T;
@@ -54,7 +54,7 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     if (outside !== undefined) return outside.open(key);
     const instance = await opened(() => make(key, asking));
     const user = usedIn(asking, sources);
-    const joining = user && toJoin(user, key, instance);
+    const joining = user && toJoin(user, key, instance, sources);
     if (joining !== undefined) await join(joining.transaction, joining.participant);
     noteGot(key, asking, instance);
     return asSeenBy(asking, instance) as T;
@@ -77,10 +77,10 @@ interface Joining {
   readonly participant: Participant;
 }
 
-function toJoin({ transaction, mode }: User, { name }: Key, instance: unknown): Joining | undefined {
+function toJoin({ transaction, mode }: User, { name }: Key, instance: unknown, scope: object): Joining | undefined {
   const resource: unknown = unguarded(instance);
   if (!isSnapshotable(resource) || hasJoined(transaction, resource, mode)) return undefined;
-  return { transaction, participant: { resource, name } };
+  return { transaction, participant: { resource, name, scope } };
 }
 
 /** What `get` could not wait for, by the error that it threw. */

@@ -1,7 +1,7 @@
 // A scope of resources, who asks it for one, and the transaction in which the resource is used.
 import type { Binding, CallGuard, Resources } from "@proviso/core";
 import { currentTransaction } from "../transactions/async-context.ts";
-import type { LockMode } from "../transactions/lock.ts";
+import type { LockMode } from "../transactions/lock-state.ts";
 import type { Participant } from "../transactions/snapshots.ts";
 import type { Removed, Transaction } from "../transactions/transaction.ts";
 import type { Key, Store, StorePosition } from "./store.ts";

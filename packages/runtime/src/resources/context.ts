@@ -156,10 +156,10 @@ class OpenContext implements ResourceContext, AskerSources {
     );
   }
   participants(keys?: readonly Key[]): readonly Participant[] {
-    if (keys !== undefined) return participantsOf(keys, this.singletons, this.outerOf);
+    if (keys !== undefined) return participantsOf(keys, this);
     const around = this.outers.length === 0 ? [] : this.outers.flatMap((outer) => outer.participants());
     if (this.store === undefined || this.store.made.length === 0) return around;
-    return distinct([...this.store.made.flatMap(asParticipant), ...around]);
+    return distinct([...this.store.made.flatMap((made) => asParticipant(made, this)), ...around]);
   }
   position(): StorePosition {
     return positionOf(this.singletons);
@@ -202,9 +202,9 @@ function madeAtOnce({ scope, eager, close }: Binding): boolean {
   return scope === "singleton" && (eager || close === undefined);
 }
 
-function asParticipant(made: MadeResource): readonly Participant[] {
+function asParticipant(made: MadeResource, scope: ResourceContext): readonly Participant[] {
   const resource: unknown = unguarded(made.instance);
-  return isSnapshotable(resource) ? [{ resource, name: made.binding.key.name, made }] : [];
+  return isSnapshotable(resource) ? [{ resource, name: made.binding.key.name, scope, made }] : [];
 }
 
 function distinct(participants: readonly Participant[]): readonly Participant[] {
@@ -213,21 +213,18 @@ function distinct(participants: readonly Participant[]): readonly Participant[] 
 }
 
 /** Returns the participants behind the keys and all that their factories asked for. */
-function participantsOf(
-  keys: readonly Key[],
-  singletons: Store,
-  outerOf: (key: Key) => ResourceContext | undefined,
-): readonly Participant[] {
+function participantsOf(keys: readonly Key[], scope: AskerSources): readonly Participant[] {
+  const { singletons } = scope;
   if (keys.length === 0) return [];
   const seen = new Set(keys);
   const found: Participant[] = [];
   for (const key of seen) {
-    const outer = outerOf(key);
+    const outer = scope.outerOf(key);
     if (outer !== undefined) found.push(...outer.participants([key]));
     else if (singletons.instances.has(key)) {
       const instance = singletons.instances.get(key);
       const made = singletons.made.find((each) => each.binding.key === key && each.instance === instance);
-      if (made !== undefined) found.push(...asParticipant(made));
+      if (made !== undefined) found.push(...asParticipant(made, scope));
     }
     for (const asked of singletons.asked.get(key) ?? []) seen.add(asked);
   }

@@ -3,7 +3,7 @@
 // 1. What a transaction makes is discarded when it fails, unless other code has asked for it by then.
 // 2. A singleton outlives the call that made it: what its factory has begun is part of no call once the factory is done.
 import { DefinitionError, RevokedError, type Binding, type Resources } from "@proviso/core";
-import { isThenable } from "@proviso/core/internal";
+import { describeValue, isThenable } from "@proviso/core/internal";
 import { runFactory } from "../transactions/async-context.ts";
 import { wasUsedBefore } from "../transactions/snapshots.ts";
 import { LockFault, type Transaction } from "../transactions/transaction.ts";
@@ -147,6 +147,12 @@ function storeFor(binding: Binding, path: readonly Binding[], call: Store | unde
   return call;
 }
 
+/** What is no key, a text for example, is shown as it is. */
+function nameOf(key: Key): string {
+  const name: unknown = (key as Partial<Key> | undefined)?.name;
+  return typeof key === "object" && typeof name === "string" ? `"${name}"` : `${describeValue(key)}, which is no key`;
+}
+
 function pathText(path: readonly Binding[], key: Key): string {
-  return [...path.map((binding) => binding.key), key].map(({ name }) => `"${name}"`).join(" → ");
+  return [...path.map((binding) => binding.key), key].map(nameOf).join(" → ");
 }

@@ -10,7 +10,7 @@ import type { Run } from "../run.ts";
 import { placed } from "../tools/begin.ts";
 import { deliverEvents } from "../tools/recording.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
-import type { LockMode } from "../transactions/lock.ts";
+import type { LockMode } from "../transactions/lock-state.ts";
 import { beginTransaction, type Transaction } from "../transactions/transaction.ts";
 
 /** Answers, attempt after attempt. The last one needs no transaction: nothing begins after it. */

@@ -8,7 +8,7 @@ import {
 } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { isFrameworkEventType } from "@proviso/core/internal";
-import type { Lock } from "../transactions/lock.ts";
+import type { Lock } from "../transactions/lock-state.ts";
 import type { Origin } from "./concurrent-changes.ts";
 import { sessionFormat } from "./session-json.ts";
 import type { SessionState } from "./state.ts";

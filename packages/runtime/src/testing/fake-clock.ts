@@ -92,7 +92,11 @@ async function settle(turns: number): Promise<void> {
   for (let i = 0; i < turns; i++) await new Promise<void>((resolve) => nextTurn(resolve));
 }
 
-/** Clock, randomness and ids from one seed, for modelAdapter and every adapter's options. */
+/**
+ * Clock, randomness and ids from one seed, for modelAdapter and every adapter's options. The same seed gives the same ids
+ * and numbers each time, so a test is repeatable: two that meet in one test, over one session or one journal for example,
+ * need a seed each.
+ */
 export function fakeEnvironment(
   seed = 1,
   options?: FakeClockOptions,

@@ -3,7 +3,7 @@ import { isGuardable, messageOf } from "@proviso/core/internal";
 import { isFailure, type LimitFailure } from "../failures.ts";
 import type { Touched } from "../observing/observed-calls.ts";
 import type { Run } from "../run.ts";
-import type { LockMode } from "../transactions/lock.ts";
+import type { LockMode } from "../transactions/lock-state.ts";
 import type { Participant } from "../transactions/snapshots.ts";
 import {
   beginTransaction,

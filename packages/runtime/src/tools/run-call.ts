@@ -126,20 +126,21 @@ async function awaitHandling(
   handling: Handling & { readonly transaction: Transaction },
   work: Promise<Invocation | Accepted>,
 ): Promise<Invocation | Accepted> {
-  const { call, input } = accepted;
   const { time, calling } = handling;
   try {
     const ended = await run.limits.race(time.within(work), "tool");
-    if (ended === "timeout") {
-      return { params: jsonOf(input), result: handlerFailed(run, call, time.message), ran: calling.hasRun() };
-    }
+    if (ended === "timeout") return tookTooLong(run, accepted, handling);
     return isFailure(ended) ? stoppedCall(accepted, calling, ended) : ended;
   } catch (cause) {
-    return { ...unforeseenResult(run, call, cause), ran: calling.hasRun() };
+    return { ...unforeseenResult(run, accepted.call, cause), ran: calling.hasRun() };
   } finally {
     const ending = endCall(run, handling);
     if (ending !== undefined) await ending;
   }
+}
+
+function tookTooLong(run: Run, { call, input }: Accepted, { time, calling }: Handling): Invocation {
+  return { params: jsonOf(input), result: handlerFailed(run, call, time.message), ran: calling.hasRun() };
 }
 
 function stoppedCall({ input }: Accepted, calling: CallContext, stop: Failure): Invocation {
@@ -235,12 +236,15 @@ function runHandler(
     const stored = after(result, (whole) => resultWithFiles(run, whole, files).catch(unstored));
     return after(stored, ended);
   };
+  // What kept the event loop busy ends before the timer can fire.
+  const inTime = (value: unknown): Invocation | Promise<Invocation> =>
+    handling.time.isUp() ? tookTooLong(run, accepted, handling) : checked(value);
   const execute = (): Invocation | Promise<Invocation> => {
     calling.beginHandler();
     const returned: unknown = tool.execute(ownInput(input), calling.context);
-    if (!isThenable(returned)) return checked(returned);
+    if (!isThenable(returned)) return inTime(returned);
     return Promise.resolve(returned)
-      .then(checked)
+      .then(inTime)
       .catch((error: unknown) => thrown(run, accepted, calling, error));
   };
   if (run.tape === undefined) return execute();

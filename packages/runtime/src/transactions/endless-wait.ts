@@ -1,5 +1,6 @@
 import { failure, type Failure } from "../failures.ts";
-import { whoHoldsAround, type Holder, type LockOwner, type WantedLock } from "./lock.ts";
+import { whoHoldsAround, type Holder } from "./lock.ts";
+import type { LockOwner, WantedLock } from "./lock-state.ts";
 
 /** A lock with the words for it in messages. */
 export interface NamedLock extends WantedLock {

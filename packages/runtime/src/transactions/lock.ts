@@ -7,67 +7,18 @@
 // 4. Locks that are known together are taken in the order of their numbers. Those that a handler asks for later come in
 //    any order; rule 3 makes that safe.
 import { RevokedError } from "@proviso/core";
-
-export type LockMode = "read" | "write";
-
-/** The lock of a session or resource, or of what one transaction holds of it. */
-export interface Lock {
-  /** The order in which locks are taken together. */
-  readonly number: number;
-  readonly holds: Hold[];
-  readonly queue: Wait[];
-}
-
-/** A transaction, as locks see it. */
-export interface LockOwner {
-  /** The owner in words, for messages: `the call of publish (call_1)`. */
-  readonly name: string;
-  /** The transaction around it, whose locks it may pass. */
-  readonly parent: LockOwner | undefined;
-  /**
-   * The transaction in whose code it was begun without being part of it: that one may wait for it. What context.evaluate
-   * begins in the body of a transaction() inside a call has both: the call is its parent, and it was started in the body.
-   */
-  startedIn: LockOwner | undefined;
-  /** How it holds what it, or a transaction inside it, asks for after it has begun. */
-  readonly mode: LockMode;
-  /** False: it holds only what it began with, and what it asked for itself. */
-  readonly takesForInner: boolean;
-  readonly holds: Hold[];
-  /** The owner's own waits, and those of transactions that were begun in it. */
-  readonly waits: Wait[];
-  ended: boolean;
-}
-
-interface Hold {
-  /** The lock of the session or resource. */
-  readonly of: Lock;
-  /** The lock itself, or the inner lock of the transaction around. */
-  readonly lock: Lock;
-  readonly owner: LockOwner;
-  mode: LockMode;
-  /** The lock that transactions inside this one take. */
-  inner: Lock | undefined;
-}
-
-/** What a transaction asks for. */
-export interface WantedLock {
-  readonly of: Lock;
-  readonly mode: LockMode;
-}
-
-/** What cannot be had at once; `holder` is the transaction, this one or one around it, that lacks it. */
-export interface Blocked extends WantedLock {
-  readonly lock: Lock;
-  readonly holder: LockOwner;
-}
-
-interface Wait extends Blocked {
-  readonly owner: LockOwner;
-  /** The owners that have the wait on their lists: its own, and all that cannot end before it. */
-  readonly listedAt: Iterable<LockOwner>;
-  end(): void;
-}
+import {
+  around,
+  holdOf,
+  isAround,
+  type Blocked,
+  type Hold,
+  type Lock,
+  type LockMode,
+  type LockOwner,
+  type Wait,
+  type WantedLock,
+} from "./lock-state.ts";
 
 let created = 0;
 
@@ -76,50 +27,52 @@ export function createLock(): Lock {
 }
 
 /** Takes the lock at this transaction and at those around it, or returns what is not free. */
-export function tryAcquire(owner: LockOwner, { of, mode }: WantedLock): Blocked | undefined {
+export function tryAcquire(owner: LockOwner, wanted: WantedLock): Blocked | undefined {
+  const { of, mode } = wanted;
   // What has ended would never give it back.
   if (owner.ended) throw new RevokedError(`${owner.name} is over: it takes no lock any more.`);
   const held = holdOf(owner, of);
   if (held === undefined) {
-    const around = passed(owner.parent, of, mode);
-    return "holder" in around ? around : takeAt(owner, around, of, mode);
+    const around = passed(owner.parent, wanted);
+    return "holder" in around ? around : takeAt(owner, around, wanted);
   }
-  return mode === "read" ? undefined : upgrade(held);
+  return mode === "read" ? undefined : upgrade(held, wanted.scope);
 }
 
 /** A hold for reading becomes one for writing, or what is not free. */
-function upgrade(held: Hold): Blocked | undefined {
+function upgrade(held: Hold, scope: object | undefined): Blocked | undefined {
   const { of, lock, owner, mode } = held;
   if (mode === "write") return undefined;
-  if (lock.holds.length > 1) return { of, mode: "write", lock, holder: owner };
+  if (lock.holds.length > 1) return { of, mode: "write", scope, lock, holder: owner };
   held.mode = "write";
   return undefined;
 }
 
 /** The lock to take inside `outer`, which takes its own first; or what is not free. */
-function passed(outer: LockOwner | undefined, of: Lock, mode: LockMode): Lock | Blocked {
+function passed(outer: LockOwner | undefined, wanted: WantedLock): Lock | Blocked {
+  const { of, mode, scope } = wanted;
   if (outer === undefined) return of;
   const held = holdOf(outer, of);
   if (held !== undefined) {
     // A policy's check holds for reading what the handler's evaluations may change.
-    const blocked = mode === "write" && outer.takesForInner && outer.mode === "write" ? upgrade(held) : undefined;
+    const blocked =
+      mode === "write" && takesFor(outer, scope) && outer.mode === "write" ? upgrade(held, scope) : undefined;
     return blocked ?? (held.inner ??= createLock());
   }
-  const around = passed(outer.parent, of, mode);
-  if ("holder" in around || !outer.takesForInner || outer.ended) return around;
-  const blocked = takeAt(outer, around, of, outer.mode);
-  return blocked ?? passed(outer, of, mode);
+  const around = passed(outer.parent, wanted);
+  if ("holder" in around || outer.ended || !takesFor(outer, scope)) return around;
+  const blocked = takeAt(outer, around, { of, mode: outer.mode, scope });
+  return blocked ?? passed(outer, wanted);
 }
 
-function takeAt(owner: LockOwner, lock: Lock, of: Lock, mode: LockMode): Blocked | undefined {
-  if (!isFree(lock, owner, mode)) return { of, mode, lock, holder: owner };
+/** Whether the transaction holds what those inside it ask for of this scope. */
+function takesFor(outer: LockOwner, scope: object | undefined): boolean {
+  return outer.scope === undefined || outer.scope === scope;
+}
+
+function takeAt(owner: LockOwner, lock: Lock, { of, mode, scope }: WantedLock): Blocked | undefined {
+  if (!isFree(lock, owner, mode)) return { of, mode, scope, lock, holder: owner };
   hold(owner, lock, of, mode);
-  return undefined;
-}
-
-/** What this transaction itself holds. */
-export function holdOf(owner: LockOwner, of: Lock): Hold | undefined {
-  for (const each of owner.holds) if (each.of === of) return each;
   return undefined;
 }
 
@@ -281,20 +234,5 @@ function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, s
 
 function holderOf(holder: LockOwner, owner: LockOwner): Holder {
   if (!isAround(holder, owner)) return "other";
-  return holder.takesForInner ? "call" : "body";
-}
-
-/** Whether `outer` is `owner`, or cannot end before it. */
-function isAround(outer: LockOwner, owner: LockOwner): boolean {
-  return outer === owner || around(owner).has(outer);
-}
-
-/** The transaction and all that cannot end before it. */
-function around(owner: LockOwner): ReadonlySet<LockOwner> {
-  const found = new Set([owner]);
-  for (const { parent, startedIn } of found) {
-    if (parent !== undefined) found.add(parent);
-    if (startedIn !== undefined) found.add(startedIn);
-  }
-  return found;
+  return holder.scope === undefined ? "call" : "body";
 }

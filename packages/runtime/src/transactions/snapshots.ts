@@ -3,12 +3,19 @@ import { UnusableError, type Snapshotable } from "@proviso/core";
 import { isGuardable, isThenable, messageOf } from "@proviso/core/internal";
 import type { ObservedCalls } from "../observing/observed-calls.ts";
 import { committedWithOf } from "./committed-with.ts";
-import { createLock, holdOf, isSharedWithOthers, type Lock, type LockMode, type LockOwner } from "./lock.ts";
+import { createLock, isSharedWithOthers } from "./lock.ts";
+import { holdOf, type Lock, type LockMode, type LockOwner } from "./lock-state.ts";
 
-/** A resource that takes part, with the name of its key. */
-export interface Participant {
+/** A resource, with the name of its key. */
+interface NamedResource {
   readonly resource: Snapshotable;
   readonly name: string;
+}
+
+/** A resource that takes part. */
+export interface Participant extends NamedResource {
+  /** The scope that binds it, known by its identity: the body of a `transaction()` over that scope undoes it, too. */
+  readonly scope: object;
   /**
    * The state of a resource that a scope has made: whether it was taken out again while this transaction waited for
    * locks.
@@ -17,7 +24,7 @@ export interface Participant {
 }
 
 /** A snapshot of one resource. */
-export interface Taken extends Participant {
+export interface Taken extends NamedResource {
   snapshot: unknown;
   /** Settles when `snapshot` is there; undefined once it is. */
   taking: Promise<void> | undefined;
@@ -105,7 +112,7 @@ function takeSnapshot(transaction: SnapshotOwner, { resource, name }: Participan
 }
 
 /** A snapshot that can be restored as long as a reference to it exists. */
-export interface Savepoint extends Participant {
+export interface Savepoint extends NamedResource {
   readonly snapshot: unknown;
 }
 

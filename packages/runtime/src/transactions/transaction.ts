@@ -12,7 +12,8 @@ import type { SessionMark } from "../session/concurrent-changes.ts";
 import type { ObservedCalls } from "../observing/observed-calls.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { endlessAmong, endlessWait, type NamedLock } from "./endless-wait.ts";
-import { releaseAll, tryAcquire, waitInLine, type Blocked, type LockMode, type LockOwner } from "./lock.ts";
+import { releaseAll, tryAcquire, waitInLine } from "./lock.ts";
+import type { Blocked, LockMode, LockOwner } from "./lock-state.ts";
 import { lockOf, takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
 
 export interface Transaction extends LockOwner {
@@ -21,8 +22,6 @@ export interface Transaction extends LockOwner {
   readonly parent: Transaction | undefined;
   startedIn: Transaction | undefined;
   readonly core: SessionCore;
-  /** The context of the resources that the body of `transaction()` is over, known by its identity. */
-  readonly scope: object | undefined;
   readonly snapshots: Taken[];
   /** Application events that were reduced and that listeners have not received yet, with the call that did it. */
   readonly pendingEvents: PendingEvent[];
@@ -103,7 +102,7 @@ export interface TransactionOptions {
   readonly startedIn: Transaction | undefined;
   /** "locks": nothing is to be undone. Default "snapshots". */
   readonly takes?: "snapshots" | "locks";
-  /** If set, other code does not join on behalf of transactions inside it. */
+  /** The body of a `transaction()`: the scope that it is over. */
   readonly scope?: object;
   readonly host: TransactionHost;
 }
@@ -172,8 +171,6 @@ export function newTransaction(options: TransactionOptions): Transaction {
     core,
     mode,
     scope,
-    // What an evaluation in a body uses beside the body's scope is not the body's.
-    takesForInner: scope === undefined,
     holds: [],
     waits: [],
     snapshots: [],
@@ -196,10 +193,14 @@ export function newTransaction(options: TransactionOptions): Transaction {
 function inOrder({ core, sessionMode, resources }: TransactionOptions): readonly NamedLock[] {
   // Always before the resources, those that join later included.
   const session: readonly NamedLock[] =
-    sessionMode === "none" ? [] : [{ of: core.lock, mode: sessionMode, what: "the session" }];
+    sessionMode === "none" ? [] : [{ of: core.lock, mode: sessionMode, scope: undefined, what: "the session" }];
   if (resources.length === 0) return session;
-  const others = resources.map(({ resource, name, mode }) => ({ of: lockOf(resource), mode, what: `"${name}"` }));
+  const others = resources.map((participant) => wantedOf(participant, participant.mode));
   return [...session, ...others.toSorted((a, b) => a.of.number - b.of.number)];
+}
+
+function wantedOf({ resource, name, scope }: Participant, mode: LockMode): NamedLock {
+  return { of: lockOf(resource), mode, scope, what: `"${name}"` };
 }
 
 /** undefined: it is held now. */
@@ -229,7 +230,7 @@ async function waitUntilHeld(
  */
 export function join(transaction: Transaction, participant: Participant): Promise<void> | undefined {
   assertOpen(transaction, participant);
-  const wanted = { of: lockOf(participant.resource), mode: transaction.mode, what: `"${participant.name}"` };
+  const wanted = wantedOf(participant, transaction.mode);
   const blocked = tryAcquire(transaction, wanted);
   if (blocked === undefined) return takeSnapshots(transaction, participant);
   return waitUntilHeld(transaction, blocked, wanted).then((stop) => {
@@ -241,8 +242,8 @@ export function join(transaction: Transaction, participant: Participant): Promis
 /** Joins without a wait. @throws {DefinitionError} where the lock or the snapshot has to be waited for. */
 export function joinAtOnce(transaction: Transaction, participant: Participant): void {
   assertOpen(transaction, participant);
-  const { resource, name } = participant;
-  const blocked = tryAcquire(transaction, { of: lockOf(resource), mode: transaction.mode });
+  const { name } = participant;
+  const blocked = tryAcquire(transaction, wantedOf(participant, transaction.mode));
   if (blocked !== undefined) {
     const holder = (blocked.lock.holds[0] ?? blocked.lock.queue[0])?.owner.name ?? "another call";
     throw new DefinitionError(

@@ -1,5 +1,5 @@
-import { defineTool, toolError, toolOk, type ToolInvoked } from "@proviso/core";
-import { createSession, modelAdapter } from "@proviso/runtime";
+import { defineTool, Filesystem, provide, toolError, toolOk, type ToolInvoked } from "@proviso/core";
+import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -194,6 +194,42 @@ test("TOOL-4 a handler that outlasts its timeoutMs gives a failed result then, a
   ]);
   expect(toolResults.map(({ durationMs }) => durationMs)).toEqual([999, 1_000]);
   expect([toolMessages(messages)[1]?.text, text]).toEqual([message, "done"]);
+});
+
+test.each([
+  ["keeps the event loop busy", () => undefined],
+  ["keeps the event loop busy, then awaits", () => Promise.resolve()],
+])("TOOL-4 a handler that %s for longer than its timeoutMs gives a failed result, and is undone", async (_, then) => {
+  const { clock, ...environment } = fakeEnvironment();
+  let busyMs = 0;
+  const slow = defineTool({
+    name: "slow",
+    description: "Slow.",
+    input: z.object({ ms: z.number() }),
+    timeoutMs: 1_000,
+    uses: [Filesystem],
+    async execute({ ms }, { resources }) {
+      await resources.get(Filesystem).write(`${ms}.txt`, "written");
+      busyMs += ms;
+      await Promise.resolve(then());
+      return "late";
+    },
+  });
+  const files = memoryFilesystem();
+  const busyClock = { now: () => clock.now() + busyMs, sleep: clock.sleep };
+  const calls = [1_000, 1_001].map((ms) => ({ name: "slow", arguments: { ms } }));
+  const adapter = modelAdapter(scriptedModel([{ toolCalls: calls }, { text: "done" }]), {
+    ...environment,
+    clock: busyClock,
+  });
+  const { toolResults } = await adapter.evaluate(promptOf({ tools: [slow] }), {
+    resources: [provide(Filesystem, files)],
+  });
+  expect(toolResults.map(({ result }) => result)).toMatchObject([
+    { success: true, value: "late" },
+    { success: false, message: "slow took longer than 1000 ms and was stopped." },
+  ]);
+  expect(await files.glob("**")).toEqual(["1000.txt"]);
 });
 
 test("TOOL-4 a stack never reaches the model or the events", async () => {

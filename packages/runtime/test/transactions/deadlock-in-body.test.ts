@@ -1,8 +1,18 @@
-import { provide, type ToolContext } from "@proviso/core";
+import { provide, provideFactory, type ToolContext } from "@proviso/core";
 import { createSession, openResources, transaction } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
-import { calling, Counter, CounterKey, promptOf, rejectionOf, slowAdd, toolOf, type Environment } from "./support.ts";
+import {
+  calling,
+  Counter,
+  CounterKey,
+  OtherKey,
+  promptOf,
+  rejectionOf,
+  slowAdd,
+  toolOf,
+  type Environment,
+} from "./support.ts";
 
 /** A call that uses nothing itself; in its code, a transaction over resources of its own. */
 async function shared() {
@@ -95,4 +105,25 @@ test("TX-12 two bodies that evaluate by context.evaluate over what the other hol
     );
   await Promise.all([crossing(one, two), crossing(two, one)]);
   expect(new Set(codes)).toEqual(new Set(["deadlock", "fine"]));
+});
+
+test("TX-12 two bodies that first use what the other one has: one is refused with a DeadlockError and undone", async () => {
+  const environment = fakeEnvironment();
+  const [first, second] = [new Counter(), new Counter()];
+  await using resources = await openResources([
+    provideFactory(CounterKey, () => first),
+    provideFactory(OtherKey, () => second),
+  ]);
+  const body = (keys: readonly (typeof CounterKey)[]) =>
+    transaction({ session: createSession(), resources }, async (_, views) => {
+      for (const key of keys) {
+        (await views.resources.open(key)).value += 1;
+        await environment.clock.sleep(10);
+      }
+    });
+  const both = Promise.allSettled([body([CounterKey, OtherKey]), body([OtherKey, CounterKey])]);
+  await environment.clock.advance(100);
+  const refused = (await both).flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
+  expect(refused).toMatchObject([{ name: "DeadlockError", code: "deadlock" }]);
+  expect([first.value, second.value]).toEqual([1, 1]);
 });

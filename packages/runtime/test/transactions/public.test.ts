@@ -16,7 +16,9 @@ import {
   noted,
   notes,
   promptOf,
+  OtherKey,
   rejectionOf,
+  slowAdd,
   toolOf,
   type Environment,
 } from "./support.ts";
@@ -218,4 +220,79 @@ test("TX-9 a snapshot is taken, and restored, between the calls of others and ne
   await all.environment.clock.advance(100);
   await Promise.all([second, restoring]);
   expect(await all.state()).toEqual([["A"], ["A.txt"]]);
+});
+
+test.each([
+  ["a factory", "declares nothing", () => new Counter(), []],
+  ["a factory", "declares the key", () => new Counter(), [CounterKey]],
+  ["an async factory", "declares nothing", async () => new Counter(), []],
+  ["an async factory", "declares the key", async () => new Counter(), [CounterKey]],
+] as const)(
+  "TX-9 TX-4 what an evaluation in the body does to a resource that %s makes there is undone; the tool %s",
+  async (_factory, _declared, create, uses) => {
+    const environment = fakeEnvironment();
+    const session = createSession();
+    const counters: Counter[] = [];
+    const made = (counter: Counter): Counter => {
+      counters.push(counter);
+      return counter;
+    };
+    const kept = new Counter();
+    await using resources = await openResources([
+      provideFactory(CounterKey, () => {
+        const counter = create();
+        return counter instanceof Counter ? made(counter) : counter.then(made);
+      }),
+      provideFactory(OtherKey, () => kept),
+    ]);
+    const add = toolOf(
+      "add",
+      async (context) => {
+        (await context.resources.open(CounterKey)).value += 1;
+        (await context.resources.open(OtherKey)).value += 1;
+      },
+      uses.length === 0 ? {} : { uses: [CounterKey, OtherKey] },
+    );
+    const evaluate = () => calling(environment, "add").evaluate(promptOf({ tools: [add] }), { session, resources });
+    await transaction({ session, resources }, async (rollback) => {
+      await evaluate();
+      await evaluate();
+      expect([counters.at(-1)?.value, kept.value]).toEqual([2, 2]);
+      await rollback();
+      expect([counters.at(-1)?.value, kept.value]).toEqual([0, 0]);
+      await evaluate();
+    });
+    expect([counters.at(-1)?.value, kept.value]).toEqual([1, 1]);
+    const failed = transaction({ session, resources }, async () => {
+      await evaluate();
+      throw new Error("no more ideas");
+    });
+    await rejectionOf(failed);
+    expect([(await resources.open(CounterKey)).value, (await resources.open(OtherKey)).value]).toEqual([1, 1]);
+  },
+);
+
+test("TX-9 an evaluation beside the body waits for what was made in it", async () => {
+  const environment = fakeEnvironment();
+  const session = createSession();
+  const counter = new Counter();
+  await using resources = await openResources([provideFactory(CounterKey, () => counter)]);
+  const add = slowAdd(environment, { ms: 1 });
+  const evaluate = (own = session) =>
+    calling(environment, "add").evaluate(promptOf({ tools: [add] }), { session: own, resources });
+  const inside = Promise.withResolvers<void>();
+  const body = transaction({ session, resources }, async () => {
+    await evaluate();
+    inside.resolve();
+    await environment.clock.sleep(50);
+    throw new Error("no more ideas");
+  });
+  await environment.clock.advance(1);
+  await inside.promise;
+  const beside = evaluate(createSession());
+  const failed = rejectionOf(body);
+  await environment.clock.advance(200);
+  expect(await failed).toMatchObject({ message: "no more ideas" });
+  await beside;
+  expect((await resources.open(CounterKey)).value).toBe(1);
 });

@@ -12,7 +12,7 @@ import type { Journal } from "@proviso/journal";
 import { isOtherRun } from "@proviso/journal/internal";
 import { journalSource, type EntrySource, type ListedRun } from "./entry-source.ts";
 import { RunRecords } from "./run-records.ts";
-import { summarise, type Summarised } from "./summarise.ts";
+import type { Summarised } from "./summarise.ts";
 
 /** How recorded runs are read. */
 export interface ReadOptions {
@@ -76,7 +76,7 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
     // Reading it again would take a while, and who sees it in a list may look at it next.
     if (run.records.length > longRun) keep(id, run);
     const isGone = run.writer !== undefined && source.isGone(run.writer);
-    const made = { ...summarise(listed, run.records, isGone), version };
+    const made = { ...run.summarised().summary(listed, isGone), version };
     summaries.delete(id);
     summaries.set(id, made);
     for (const oldest of summaries.keys()) if (summaries.size > mostSummaries) summaries.delete(oldest);

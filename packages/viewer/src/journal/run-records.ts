@@ -4,6 +4,7 @@ import type { RecordQuery, RunRecord, Slice } from "@proviso/core";
 import { standingEntries, type JournalEntry } from "@proviso/runtime/recording";
 import type { EntrySource } from "./entry-source.ts";
 import { RecordMaker } from "./record-maker.ts";
+import { Summariser } from "./summarise.ts";
 
 export class RunRecords {
   readonly #id: string;
@@ -18,6 +19,8 @@ export class RunRecords {
   /** The mark of the last entry. */
   #mark: string | undefined;
   #reading: Promise<void> = Promise.resolve();
+  /** The summary of the first records of this list; another list begins with another one. */
+  #summed: { readonly records: readonly RunRecord[]; readonly by: Summariser; count: number } | undefined;
   writer: string | undefined;
   /** What no other run of its id has begun with; undefined: it has not begun. */
   begunBy: string | undefined;
@@ -32,6 +35,16 @@ export class RunRecords {
   /** All records so far but for those of states. */
   get records(): readonly RunRecord[] {
     return this.#plain.records;
+  }
+
+  /** The summary of all records so far: those that came since it was asked for last are added. */
+  summarised(): Summariser {
+    const { records } = this;
+    if (this.#summed?.records !== records) this.#summed = { records, by: new Summariser(), count: 0 };
+    for (; this.#summed.count < records.length; this.#summed.count++) {
+      this.#summed.by.add(records[this.#summed.count] as RunRecord);
+    }
+    return this.#summed.by;
   }
 
   /** Reads what was kept by now: one look after the other, as one that is under way may have passed over the last entry. */

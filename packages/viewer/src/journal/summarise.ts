@@ -1,4 +1,4 @@
-import type { RunRecord, RunSummary } from "@proviso/core";
+import type { FrameworkEvent, RunRecord, RunSummary } from "@proviso/core";
 import { messageOf, SpentByRun } from "@proviso/core/internal";
 import { runRows } from "../runs/rows.ts";
 import type { ListedRun } from "./entry-source.ts";
@@ -12,72 +12,84 @@ export interface Summarised {
   readonly text: string;
 }
 
-/**
- * Makes the summary of a run from its records. One whose records are not what they should be, since a journal of one's own
- * gives others, is a row that says so: the other runs of a list are shown.
- */
-export function summarise(listed: ListedRun, records: readonly RunRecord[], isGone: boolean): Summarised {
-  try {
-    return summaryFrom(listed, records, isGone);
-  } catch (error) {
-    const problem = `The record of the run "${listed.id}" cannot be shown: ${messageOf(error)}`;
-    return summaryFrom(listed, [{ n: 0, runId: listed.id, at: 0, kind: "unreadable", problem }], isGone);
-  }
-}
+/** Makes the summary of a run while its records come: each is looked at once. */
+export class Summariser {
+  readonly #rows = runRows();
+  readonly #tools = new Set<string>();
+  readonly #spent = new SpentByRun();
+  #turns = 0;
+  #toolCalls = 0;
+  #waits = 0;
+  /** undefined: nothing of the run has begun. */
+  #own:
+    | { readonly sessionId: string; readonly provider: string; readonly model: string; readonly id: string }
+    | undefined;
+  #answer = "";
+  #error: RunSummary["error"];
+  #endedAt: number | undefined;
 
-function summaryFrom(listed: ListedRun, records: readonly RunRecord[], isGone: boolean): Summarised {
-  const rows = runRows();
-  const tools = new Set<string>();
-  const spent = new SpentByRun();
-  let [turns, toolCalls, waits] = [0, 0, 0];
-  let [sessionId, provider, model, own, answer] = ["", "", listed.model, "", ""];
-  let error: RunSummary["error"];
-  let endedAt: number | undefined;
-  for (const record of records) {
-    rows.add(record);
-    if (record.kind === "unreadable") error ??= { code: "journal", message: record.problem };
-    if (record.kind !== "event") continue;
-    const { event } = record;
-    if (event.type === "prompt.rendered" && own === "") {
-      [sessionId, provider, own] = [event.sessionId, event.adapter, event.evaluationId];
-      model = event.model === "" ? model : event.model;
+  /** A record that is of another form, since a journal of one's own gave it, makes a row that says so, and hides no other run. */
+  add(record: RunRecord): void {
+    try {
+      this.#add(record);
+    } catch (error) {
+      const message = `The record of the run "${record.runId}" cannot be shown: ${messageOf(error)}`;
+      this.#error ??= { code: "journal", message };
     }
-    const isOwn = event.evaluationId === own;
-    if (event.type === "provider.requested" && isOwn) turns = Math.max(turns, event.turn);
-    if (event.type === "provider.throttled" && event.delayMs !== undefined) waits += 1;
-    spent.add(event);
+  }
+
+  #add(record: RunRecord): void {
+    this.#rows.add(record);
+    if (record.kind === "unreadable") this.#error ??= { code: "journal", message: record.problem };
+    if (record.kind === "event") this.#addEvent(record.event);
+  }
+
+  #addEvent(event: FrameworkEvent): void {
+    if (event.type === "prompt.rendered" && this.#own === undefined) {
+      const { sessionId, adapter: provider, model, evaluationId: id } = event;
+      this.#own = { sessionId, provider, model, id };
+    }
+    const isOwn = event.evaluationId === (this.#own?.id ?? "");
+    if (event.type === "provider.requested" && isOwn) this.#turns = Math.max(this.#turns, event.turn);
+    if (event.type === "provider.throttled" && event.delayMs !== undefined) this.#waits += 1;
+    this.#spent.add(event);
     if (event.type === "tool.invoked") {
-      toolCalls += 1;
-      tools.add(event.name);
+      this.#toolCalls += 1;
+      this.#tools.add(event.name);
     }
     // A run that goes on has an end before it.
-    if (event.type === "run.resumed") [error, endedAt, answer] = [undefined, undefined, ""];
-    if (!isOwn) continue;
-    if (event.type === "prompt.failed") error = { code: event.code, message: event.message };
-    if (event.type === "prompt.executed") answer = event.text ?? JSON.stringify(event.output) ?? "";
-    if (["prompt.failed", "prompt.executed", "run.suspended"].includes(event.type)) endedAt = event.at;
+    if (event.type === "run.resumed") [this.#error, this.#endedAt, this.#answer] = [undefined, undefined, ""];
+    if (!isOwn) return;
+    if (event.type === "prompt.failed") this.#error = { code: event.code, message: event.message };
+    if (event.type === "prompt.executed") this.#answer = event.text ?? JSON.stringify(event.output) ?? "";
+    if (["prompt.failed", "prompt.executed", "run.suspended"].includes(event.type)) this.#endedAt = event.at;
   }
-  const undone = rows.rows.filter(({ kind, status }) => kind === "call" && status === "undone").length;
-  const { id, prompt, startedAt, forkOf } = listed;
-  const summary: RunSummary = {
-    runId: id,
-    sessionId,
-    promptName: prompt,
-    provider,
-    model,
-    startedAt,
-    endedAt,
-    status: statusOf(listed, isGone),
-    ...(error === undefined ? {} : { error }),
-    turns,
-    toolCalls,
-    undone,
-    waits,
-    usage: spent.total(),
-    ...(forkOf === undefined ? {} : { origin: { runId: forkOf.id, at: forkOf.at, kind: "fork" as const } }),
-  };
-  const text = [prompt, id, sessionId, own, error?.code, error?.message, answer, ...tools].join("\n").toLowerCase();
-  return { summary, tools, text };
+
+  /** The summary of what came so far. */
+  summary(listed: ListedRun, isGone: boolean): Summarised {
+    const { id, prompt, startedAt, forkOf } = listed;
+    const own = this.#own ?? { sessionId: "", provider: "", model: "", id: "" };
+    const error = this.#error;
+    const summary: RunSummary = {
+      runId: id,
+      sessionId: own.sessionId,
+      promptName: prompt,
+      provider: own.provider,
+      model: own.model === "" ? listed.model : own.model,
+      startedAt,
+      endedAt: this.#endedAt,
+      status: statusOf(listed, isGone),
+      ...(error === undefined ? {} : { error }),
+      turns: this.#turns,
+      toolCalls: this.#toolCalls,
+      undone: this.#rows.rows.filter(({ kind, status }) => kind === "call" && status === "undone").length,
+      waits: this.#waits,
+      usage: this.#spent.total(),
+      ...(forkOf === undefined ? {} : { origin: { runId: forkOf.id, at: forkOf.at, kind: "fork" as const } }),
+    };
+    const texts = [prompt, id, own.sessionId, own.id, error?.code, error?.message, this.#answer, ...this.#tools];
+    return { summary, tools: new Set(this.#tools), text: texts.join("\n").toLowerCase() };
+  }
 }
 
 function statusOf({ state }: ListedRun, isGone: boolean): RunSummary["status"] {

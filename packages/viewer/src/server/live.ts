@@ -33,16 +33,16 @@ export async function streamRun(
     ({ version } = view);
     const rows = view.changedSince(shown);
     shown = view.last;
-    return { rows, total: view.rows.length, last: view.last, version: view.version, run: await reader.summary(runId) };
+    return { rows, total: view.rows.length, last: view.last, version: view.version, run: await views.summary(runId) };
   });
 }
 
 /** Sends the summaries of runs that change. */
 export async function streamRuns(
   response: ServerResponse,
-  of: { readonly reader: RunReader; readonly clock: Clock; readonly signal: AbortSignal },
+  of: { readonly reader: RunReader; readonly views: RunViews; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {
-  const { reader, clock, signal } = of;
+  const { reader, views, clock, signal } = of;
   const changed = new Set<string>();
   const news = reader.follow({ after: Number.MAX_SAFE_INTEGER, signal, kinds: rowKinds });
   const noting = (async function* () {
@@ -55,7 +55,7 @@ export async function streamRuns(
     const ids = [...changed];
     if (ids.length === 0) return undefined;
     changed.clear();
-    const runs = await Promise.all(ids.map((id) => reader.summary(id)));
+    const runs = await Promise.all(ids.map((id) => views.summary(id)));
     return { runs: runs.filter((run) => run !== undefined) };
   });
 }

@@ -1,5 +1,5 @@
 // The rows of the runs that are looked at, as far as their records were read.
-import type { RunReader, RunRecord } from "@proviso/core";
+import type { RunReader, RunRecord, RunSummary } from "@proviso/core";
 import { isOtherRun } from "@proviso/journal/internal";
 import { runRows, type RunRows } from "../runs/rows.ts";
 
@@ -11,9 +11,16 @@ export const rowKinds: readonly RunRecord["kind"][] = ["event", "app", "unreadab
 /** Runs whose rows stay in memory. */
 const mostViews = 4;
 
+/** A summary that is being made, and the one after it. */
+interface AskedSummary {
+  readonly now: Promise<RunSummary | undefined>;
+  next: Promise<RunSummary | undefined> | undefined;
+}
+
 export class RunViews {
   readonly #reader: RunReader;
   readonly #views = new Map<string, RunView>();
+  readonly #summaries = new Map<string, AskedSummary>();
 
   constructor(reader: RunReader) {
     this.#reader = reader;
@@ -27,6 +34,27 @@ export class RunViews {
     for (const oldest of this.#views.keys()) if (this.#views.size > mostViews) this.#views.delete(oldest);
     await view.refresh();
     return view;
+  }
+
+  /**
+   * Returns the summary of a run as it is now. Of all that ask at once, for however many pages, one is under way and the
+   * others wait for the next.
+   */
+  summary(runId: string): Promise<RunSummary | undefined> {
+    const asked = this.#summaries.get(runId);
+    if (asked !== undefined) return (asked.next ??= asked.now.catch(() => {}).then(() => this.#ask(runId)));
+    return this.#ask(runId);
+  }
+
+  #ask(runId: string): Promise<RunSummary | undefined> {
+    const now = this.#reader.summary(runId);
+    const asked: AskedSummary = { now, next: undefined };
+    this.#summaries.set(runId, asked);
+    const over = (): void => {
+      if (asked.next === undefined) this.#summaries.delete(runId);
+    };
+    now.then(over, over);
+    return now;
   }
 }
 

@@ -143,7 +143,7 @@ async function follow(response: ServerResponse, query: URLSearchParams, parts: P
   const runId = query.get("run");
   const after = Number(query.get("after") ?? -1);
   if (!Number.isSafeInteger(after)) throw new ApiFault(400, "after has to be a whole number.");
-  if (runId === null) return streamRuns(response, { reader, clock, signal });
+  if (runId === null) return streamRuns(response, { reader, views, clock, signal });
   return streamRun(response, { reader, views, clock, runId, after, signal });
 }
 

@@ -21,6 +21,7 @@ export class Connections implements AsyncDisposable {
 
   /** @throws {QueueError} "unreachable" where the first connection fails. */
   commands(): Promise<Redis> {
+    if (this.#isClosed) return Promise.reject(closed());
     this.#commands ??= this.#connect().catch((error: unknown) => {
       this.#commands = undefined;
       throw error;
@@ -30,6 +31,7 @@ export class Connections implements AsyncDisposable {
 
   /** Calls `listener` with the messages of a channel until the returned function is called. */
   async subscribe(channel: string, listener: (message: string) => void): Promise<() => void> {
+    if (this.#isClosed) throw closed();
     this.#messages ??= this.#subscriber().catch((error: unknown) => {
       this.#messages = undefined;
       throw error;
@@ -56,7 +58,7 @@ export class Connections implements AsyncDisposable {
   }
 
   async #connect(): Promise<Redis> {
-    if (this.#isClosed) throw new QueueError("The queue is closed.", { reason: "unreachable" });
+    if (this.#isClosed) throw closed();
     const connection = new Redis(this.#url, { ...patient, lazyConnect: true });
     let fault: unknown;
     // Later faults are mended by a new connection.
@@ -75,6 +77,10 @@ export class Connections implements AsyncDisposable {
     }
     return connection;
   }
+}
+
+function closed(): QueueError {
+  return new QueueError("The queue is closed.", { reason: "unreachable" });
 }
 
 function withoutPassword(url: string): string {

@@ -3,12 +3,14 @@ import {
   DefinitionError,
   JournalError,
   systemClock,
+  trackBudget,
   type PromptResponse,
   type PromptTemplate,
 } from "@proviso/core";
 import { describeValue, noUsage, setAlarm } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Journal } from "@proviso/journal";
+import { wasDecidedSo } from "@proviso/journal/internal";
 import { systemId } from "@proviso/runtime/internal";
 import { runOfToken } from "@proviso/runtime/recording";
 import { Queue } from "bullmq";
@@ -51,8 +53,9 @@ class BullmqRunQueue implements RunQueue {
     const { id, priority = defaultPriority, delayMs = 0, deadline, budget } = job;
     this.#journal.run(id);
     const plain = paramsOf(kind, params);
-    const known = await this.#journal.describe(id);
+    // A run that had ended by now is in its journal, unless that has lost it.
     const standing = await this.#shelf.standing(id);
+    const known = await this.#journal.describe(id);
     if (known !== undefined) {
       const { state } = known;
       if (state === "executed" || state === "cancelled") {
@@ -60,36 +63,31 @@ class BullmqRunQueue implements RunQueue {
         return "known";
       }
       // Failed, and its worker gave it up: that is an outcome.
-      if (state === "failed" && standing?.state === "failed") return "known";
-    } else if (standing !== undefined && standing.state !== "suspended") {
-      // The run ended before its evaluation began; where its journal has lost it, it is a new one.
-      if (standing.message !== undefined) return "known";
-      await this.#shelf.setStanding(id, undefined);
+      if (state === "failed" && (await this.#shelf.standing(id))?.state === "failed") return "known";
+    } else if (standing?.message !== undefined) {
+      // The run ended before its evaluation began.
+      return "known";
     }
-    const nonce = systemId();
+    const isFirst = known === undefined && (await this.#shelf.claim(id, systemId(), standing !== undefined));
     const data: JobData = {
       id,
       params: plain,
       priority,
       deadlineAt: deadline?.expiresAt.getTime(),
       budget,
-      nonce,
       failures: 0,
     };
-    const jobId = jobIdOf(id);
     const queue = await this.#open();
+    // BullMQ keeps the first job of an id.
     await queue.add(kind.prompt.name, data, {
-      jobId,
+      jobId: jobIdOf(id),
       priority,
       delay: delayMs,
       removeOnComplete: true,
       removeOnFail: true,
     });
     await makeDueIfDecided(this.#shelf, queue, id);
-    if (known !== undefined) return "known";
-    // BullMQ keeps the first job of an id.
-    const kept = await queue.getJob(jobId);
-    return kept === undefined || kept.data.nonce === nonce ? "added" : "known";
+    return isFirst ? "added" : "known";
   }
 
   async result<Params, Output>(
@@ -102,10 +100,11 @@ class BullmqRunQueue implements RunQueue {
     if (standing.state === "cancelled") throw await this.#cancelled(kind.prompt.name, id, standing);
     const known = await this.#journal.describe(id);
     if (known === undefined) {
-      throw new QueueError(`The run "${id}" failed before it began: ${standing.message ?? "its record is gone."}`, {
-        reason: "failed",
-        run: id,
-      });
+      const why =
+        standing.message === undefined
+          ? `has ended, and the journal does not have it any more`
+          : `failed before it began: ${standing.message}`;
+      throw new QueueError(`The run "${id}" ${why}.`, { reason: "failed", run: id });
     }
     const { session: _, ...options } = kind.options?.({ id }) ?? {};
     const prompt = (kind.prompt as PromptTemplate<unknown, Output>).bind(known.params);
@@ -139,20 +138,25 @@ class BullmqRunQueue implements RunQueue {
 
   async resolve(...[token, decision]: Parameters<RunQueue["resolve"]>): Promise<void> {
     const queue = await this.#open();
-    const { id } = await this.#journal.resolve(token, decision).catch(async (error: unknown) => {
-      const decided = runOfToken(token);
-      if (decided !== undefined) await makeDueIfDecided(this.#shelf, queue, decided);
-      throw error;
+    const decided = await this.#journal.resolve(token, decision).catch(async (error: unknown) => {
+      const id = runOfToken(token);
+      if (id !== undefined) await makeDueIfDecided(this.#shelf, queue, id);
+      // A caller that did not learn that it was kept decides again, and the run may have gone on since.
+      if (!(await wasDecidedSo(this.#journal, token, decision).catch(() => false))) throw error;
+      return undefined;
     });
+    const id = decided?.id ?? runOfToken(token) ?? "";
     const job = await queue.getJob(jobIdOf(id));
-    if (job === undefined) {
-      throw new QueueError(`The decision on the run "${id}" is kept, but the queue has lost the run: add it again.`, {
-        reason: "unknown",
-        run: id,
-      });
+    if (job !== undefined) {
+      // A worker that is just putting it aside looks at the journal afterwards.
+      if (decided !== undefined) await makeDue(job);
+      return;
     }
-    // A worker that is just putting it aside looks at the journal afterwards.
-    await makeDue(job);
+    if (decided === undefined && (await this.#journal.describe(id))?.state !== "open") return;
+    throw new QueueError(`The decision on the run "${id}" is kept, but the queue has lost the run: add it again.`, {
+      reason: "unknown",
+      run: id,
+    });
   }
 
   async cancel(id: string, reason?: string): Promise<boolean> {
@@ -276,7 +280,13 @@ class BullmqRunQueue implements RunQueue {
 
 function checkJob(job: RunJob): void {
   checkOptionNames("RunQueue.add", job, jobOptionNames);
-  const { priority, delayMs } = job;
+  const { priority, delayMs, deadline, budget } = job;
+  if (deadline !== undefined && !Number.isFinite(deadline?.expiresAt?.getTime?.())) {
+    throw new DefinitionError(
+      `RunQueue.add: deadline must be one that deadlineIn or deadlineAt made, not ${describeValue(deadline)}.`,
+    );
+  }
+  if (budget !== undefined) trackBudget(budget);
   if (priority !== undefined && !(Number.isSafeInteger(priority) && priority >= 0 && priority <= longestPriority)) {
     throw new DefinitionError(
       `RunQueue.add: priority must be a whole number from 0 to ${longestPriority}, not ${describeValue(priority)}.`,

@@ -19,8 +19,6 @@ export interface RedisOptions {
 
 /** What BullMQ keeps of a run. */
 export interface JobData extends QueuedRun {
-  /** Made by the `add` whose job it is. */
-  readonly nonce: string;
   /** How often it failed in a way that may pass. */
   readonly failures: number;
   /** The steps that it had when a worker was lost, and how many had been lost before one of those. Left out: none was. */
@@ -42,16 +40,12 @@ export interface Cancelling {
 
 const optionNames = { url: true, queue: true, journal: true } as const;
 
-/** Sets the state of a run, and counts it; an empty one removes it. */
+/** Sets the state of a run, and counts it. */
 const setState = `
 local old = redis.call('HGET', KEYS[1], ARGV[1])
 if old then redis.call('HINCRBY', KEYS[2], string.match(old, '^[a-z]+'), -1) end
-if ARGV[2] == '' then
-  redis.call('HDEL', KEYS[1], ARGV[1])
-else
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-  redis.call('HINCRBY', KEYS[2], string.match(ARGV[2], '^[a-z]+'), 1)
-end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('HINCRBY', KEYS[2], string.match(ARGV[2], '^[a-z]+'), 1)
 return 1`;
 
 /** Takes away that a run waits for a decision. An end stays: a worker may take a job up late that another one has ended. */
@@ -62,6 +56,19 @@ if old and string.match(old, '^[a-z]+') == 'suspended' then
   redis.call('HINCRBY', KEYS[2], 'suspended', -1)
 end
 return 1`;
+
+/**
+ * Notes who added a run first; returns whether it is this one. A run that has ended and that its journal has lost is a new
+ * one.
+ */
+const claim = `
+local old = redis.call('HGET', KEYS[1], ARGV[1])
+if ARGV[3] == 'lost' and old and string.match(old, '^[a-z]+') ~= 'suspended' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  redis.call('HINCRBY', KEYS[2], string.match(old, '^[a-z]+'), -1)
+  redis.call('HDEL', KEYS[3], ARGV[1])
+end
+return redis.call('HSETNX', KEYS[3], ARGV[1], ARGV[2])`;
 
 /** One queue in one Redis. */
 export class Shelf implements AsyncDisposable {
@@ -91,21 +98,31 @@ export class Shelf implements AsyncDisposable {
   }
 
   /** The name of a key or channel of this queue. */
-  key(name: "states" | "counts" | "cancel" | "progress" | "ended"): string {
+  key(name: "states" | "counts" | "adders" | "cancel" | "progress" | "ended"): string {
     return `proviso:{${this.queueName}}:${name}`;
   }
 
-  async setStanding(id: string, standing: Standing | undefined): Promise<void> {
+  async setStanding(id: string, standing: Standing): Promise<void> {
     const redis = await this.connections.commands();
-    const text = standing === undefined ? "" : `${standing.state}\n${standing.message ?? ""}`;
+    const text = `${standing.state}\n${standing.message ?? ""}`;
     await redis.eval(setState, 2, this.key("states"), this.key("counts"), jobIdOf(id), text);
-    if (standing !== undefined) await this.send("ended", { id });
+    await this.send("ended", { id });
   }
 
   /** The run is worked on: it waits for no decision. */
   async setGoing(id: string): Promise<void> {
     const redis = await this.connections.commands();
     await redis.eval(setGoing, 2, this.key("states"), this.key("counts"), jobIdOf(id));
+  }
+
+  /**
+   * Whether this is the first that adds the run, which its journal does not have: of several at once, in whichever process,
+   * one is. `isLost`: it has ended, so that its journal had it.
+   */
+  async claim(id: string, nonce: string, isLost: boolean): Promise<boolean> {
+    const redis = await this.connections.commands();
+    const keys = [this.key("states"), this.key("counts"), this.key("adders")];
+    return (await redis.eval(claim, keys.length, ...keys, jobIdOf(id), nonce, isLost ? "lost" : "")) === 1;
   }
 
   async standing(id: string): Promise<Standing | undefined> {

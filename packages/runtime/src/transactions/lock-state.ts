@@ -1,0 +1,88 @@
+// What a lock and a transaction hold and wait for.
+
+export type LockMode = "read" | "write";
+
+/** The lock of a session or resource, or of what one transaction holds of it. */
+export interface Lock {
+  /** The order in which locks are taken together. */
+  readonly number: number;
+  readonly holds: Hold[];
+  readonly queue: Wait[];
+}
+
+/** A transaction, as locks see it. */
+export interface LockOwner {
+  /** The owner in words, for messages: `the call of publish (call_1)`. */
+  readonly name: string;
+  /** The transaction around it, whose locks it may pass. */
+  readonly parent: LockOwner | undefined;
+  /**
+   * The transaction in whose code it was begun without being part of it: that one may wait for it. What context.evaluate
+   * begins in the body of a transaction() inside a call has both: the call is its parent, and it was started in the body.
+   */
+  startedIn: LockOwner | undefined;
+  /** How it holds what it, or a transaction inside it, asks for after it has begun. */
+  readonly mode: LockMode;
+  /**
+   * The body of a `transaction()`: the scope that it is over, known by its identity. It holds what transactions inside it
+   * ask for of that scope, and no other resource; a call holds everything that is asked for inside it.
+   */
+  readonly scope: object | undefined;
+  readonly holds: Hold[];
+  /** The owner's own waits, and those of transactions that were begun in it. */
+  readonly waits: Wait[];
+  ended: boolean;
+}
+
+export interface Hold {
+  /** The lock of the session or resource. */
+  readonly of: Lock;
+  /** The lock itself, or the inner lock of the transaction around. */
+  readonly lock: Lock;
+  readonly owner: LockOwner;
+  mode: LockMode;
+  /** The lock that transactions inside this one take. */
+  inner: Lock | undefined;
+}
+
+/** What a transaction asks for. */
+export interface WantedLock {
+  readonly of: Lock;
+  readonly mode: LockMode;
+  /** The scope of resources in which it was found; undefined for a session. */
+  readonly scope: object | undefined;
+}
+
+/** What cannot be had at once; `holder` is the transaction, this one or one around it, that lacks it. */
+export interface Blocked extends WantedLock {
+  readonly lock: Lock;
+  readonly holder: LockOwner;
+}
+
+export interface Wait extends Blocked {
+  readonly owner: LockOwner;
+  /** The owners that have the wait on their lists: its own, and all that cannot end before it. */
+  readonly listedAt: Iterable<LockOwner>;
+  end(): void;
+}
+
+/** What this transaction itself holds. */
+export function holdOf(owner: LockOwner, of: Lock): Hold | undefined {
+  for (const each of owner.holds) if (each.of === of) return each;
+  return undefined;
+}
+
+/** Whether `outer` is `owner`, or cannot end before it. */
+export function isAround(outer: LockOwner, owner: LockOwner): boolean {
+  return outer === owner || around(owner).has(outer);
+}
+
+/** The transaction and all that cannot end before it. */
+export function around(owner: LockOwner): ReadonlySet<LockOwner> {
+  const found = new Set([owner]);
+  for (const { parent, startedIn } of found) {
+    if (parent !== undefined) found.add(parent);
+    if (startedIn !== undefined) found.add(startedIn);
+  }
+  return found;
+}
