@@ -143,7 +143,7 @@ export interface Scorer<in Row = unknown, in Output = unknown> {
   readonly scoreFailure?: ((attempt: FailedAttempt<Row>) => Score | Promise<Score>) | undefined;
   /** Whether the row is scored, asked before the answer is known. Default: every row is. */
   readonly appliesTo?: ((row: Row) => boolean) | undefined;
-  /** The worst and the best value; [10, 0] is one where less is better. Default [0, 1]. */
+  /** The worst and the best value, each from -1e100 to 1e100; [10, 0] is one where less is better. Default [0, 1]. */
   readonly range?: readonly [worst: number, best: number] | undefined;
   /** Scores of different versions are not compared. Default "1". */
   readonly version?: string | undefined;

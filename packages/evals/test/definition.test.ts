@@ -28,6 +28,18 @@ describe("the definition of an eval", () => {
     ["no scorer", { scorers: {} }, "needs a scorer"],
     ["a scorer that is none", { scorers: { a: 1 } }, 'scorer "a"'],
     ["a range of one number", { scorers: { a: { score: () => 1, range: [1, 1] } } }, "two different numbers"],
+    ["a range that is a number", { scorers: { a: { score: () => 1, range: 5 } } }, "two different numbers"],
+    ["a range with an end too many", { scorers: { a: { score: () => 1, range: [0, 1, 2] } } }, "two different numbers"],
+    [
+      "a range beyond all sums",
+      { scorers: { a: { score: () => 1, range: [-1e308, 1e308] } } },
+      "from -1e+100 to 1e+100",
+    ],
+    [
+      "a range whose squares are none",
+      { scorers: { a: { score: () => 1, range: [1e155, 0] } } },
+      "from -1e+100 to 1e+100",
+    ],
     ["no adapter", { adapter: undefined }, 'The variant "default" of the eval "spam" has no adapter'],
     ["a variant with both", { variants: { a: { prompt: () => 1, task: () => 1 } } }, "both of prompt and task"],
     ["a gate without scorer", { gates: { other: { atLeast: 1 } } }, 'a gate on "other"'],

@@ -1,10 +1,18 @@
 // A journal over a store. What a run is, and what stands of it, is the runtime's affair.
 import { DefinitionError, JournalError, type Blobs, type JournalRun } from "@proviso/core";
-import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { hiddenField, openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
 import { lastingEnd, runOf, standingEntries } from "@proviso/runtime/recording";
 import { runId } from "./check-frames.ts";
+import {
+  checkEntries,
+  checkFilter,
+  checkOptions,
+  checkPrune,
+  checkReason,
+  checkSession,
+  checkStore,
+} from "./check-options.ts";
 import { copyRun } from "./copying.ts";
 import { existsAlready, notFound } from "./errors.ts";
 import type { ForkOptions, Journal, JournalOptions, ReplayOptions, RunOptions } from "./journal.ts";
@@ -55,8 +63,12 @@ export function makeJournal(
   options: JournalOptions,
   { processes = unknownProcesses, properties, lent, blobs, attachNow, isEmpty, retention }: JournalSurroundings = {},
 ): Journal {
-  checkOptionNames("createJournal", options, journalOptionNames);
+  checkOptions("createJournal", options, journalOptionNames);
+  checkStore(store);
   const { flushMs = 5, secrets, payloads = false } = options;
+  if (typeof payloads !== "boolean") {
+    throw new DefinitionError(`payloads has to be true or false, not ${describeValue(payloads)}.`);
+  }
   if (typeof flushMs !== "number" || !(flushMs >= 0)) {
     throw new DefinitionError(`flushMs has to be a number of milliseconds from 0, not ${describeValue(flushMs)}.`);
   }
@@ -107,7 +119,7 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
   const made = (source: SourceOptions): JournalRun => runOf(runSource(shared, source));
   return {
     run(id = systemId(), run: RunOptions = {}) {
-      checkOptionNames("run", run, { onChange: true, takeOver: true });
+      checkOptions("run", run, { onChange: true, takeOver: true });
       const { onChange = "refuse", takeOver = false } = run;
       if (onChange !== "refuse" && onChange !== "adopt") {
         throw new DefinitionError(`onChange has to be "refuse" or "adopt", not ${describeValue(onChange)}.`);
@@ -118,7 +130,7 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
       return made({ id: runId(id), mode: "run", takeOver, adopts: onChange === "adopt" });
     },
     replay(id, replay: ReplayOptions = {}) {
-      checkOptionNames("replay", replay, { tools: true });
+      checkOptions("replay", replay, { tools: true });
       const { tools = "recorded" } = replay;
       if (tools !== "recorded" && tools !== "run") {
         throw new DefinitionError(`replay: tools must be "recorded" or "run", not ${describeValue(tools)}.`);
@@ -126,7 +138,7 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
       return made({ id: runId(id), mode: "replay", takeOver: false, runsTools: tools === "run" });
     },
     fork(id, fork: ForkOptions) {
-      checkOptionNames("fork", fork, { at: true, result: true, id: true });
+      checkOptions("fork", fork, { at: true, result: true, id: true });
       const { at, result, id: own = systemId() } = fork;
       if (!Number.isSafeInteger(at) || at < 0) {
         throw new DefinitionError(`at has to be a whole number from 0, not ${describeValue(at)}.`);
@@ -163,18 +175,23 @@ function queriesOf(shared: Shared): Pick<Journal, "describe" | "list" | "entries
       return run.length === 0 ? undefined : describeRun(id, run, shared.store[tornBytes]?.(id) ?? 0);
     },
     async *list(filter = {}) {
+      checkFilter(filter);
       shared.assertOpen();
       await shared.queue.settled();
       yield* listRuns(shared.store, filter);
     },
-    async *entries(id, { after = -1, follow = false, signal } = {}) {
+    async *entries(id, options = {}) {
       runId(id);
+      checkEntries(options);
+      const { after = -1, follow = false, signal } = options;
       shared.assertOpen();
       const follows = { read: () => read(shared, id), isAsRead: (run: ReadRun) => isAsKept(shared, id, run) };
       if (follow) yield* followEntries(id, follows, after, signal);
       else yield* markedEntries(await read(shared, id)).filter(({ index }) => index > after);
     },
-    async session(id, { slices, at }) {
+    async session(id, options) {
+      checkSession(options);
+      const { slices, at } = options;
       return sessionOf(id, await readBegun(shared, id), slices, at);
     },
     resolve: (token, decision) => resolveRun(shared, token, decision),
@@ -185,6 +202,7 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
   const { store, queue } = shared;
   return {
     async cancel(id, reason) {
+      checkReason(reason);
       for (;;) {
         const run = await readBegun(shared, id);
         const standing = standingEntries(run.entries);
@@ -209,6 +227,7 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
       await store.remove([runId(id)]);
     },
     async prune(options) {
+      checkPrune(options);
       shared.assertOpen();
       await queue.idle();
       return pruneRuns(store, options);

@@ -1,68 +1,135 @@
 // What readers of entries rely on. The sum of a frame shows mistakes of a disk; this shows those of another program.
+import type { EntryBase, EntryContent } from "@proviso/runtime/recording";
 import { isRecord } from "@proviso/core/provider";
-import type { EntryContent } from "@proviso/runtime/recording";
+import { file, isEvent, toolCall } from "./event-form.ts";
+import {
+  anything,
+  count,
+  flag,
+  listOf,
+  number,
+  optional,
+  shape,
+  text,
+  time,
+  type Check,
+  type Checks,
+} from "./shapes.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
+type Content<Kind extends EntryContent["kind"]> = Omit<Extract<EntryContent, { readonly kind: Kind }>, "kind">;
 
-const isText = (value: unknown): boolean => typeof value === "string";
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value);
-const always = (): boolean => true;
+/** Each kind of entry with a check for each of its fields: the compiler asks for those of a new one. */
+type Table = { readonly [Kind in EntryContent["kind"]]: Checks<Content<Kind>> };
 
-const forms: Readonly<Record<EntryContent["kind"], (entry: Fields) => boolean>> = {
-  begun: ({ prompt, model, session, options }) =>
-    [prompt, model].every(isText) &&
-    isRecord(options) &&
-    isRecord(session) &&
-    isText(session["id"]) &&
-    isCount(session["seq"]) &&
-    Array.isArray(session["state"]) &&
-    session["state"].every(isRecord),
-  adopted: always,
-  resumed: ({ kept }) => isCount(kept),
-  event: ({ event }) => isRecord(event) && isText(event["type"]) && hasField(event),
-  dispatched: ({ event }) => isRecord(event) && isText(event["type"]),
-  undone: ({ event, before }) => isRecord(event) && isText(event["type"]) && isCount(before),
-  asked: ({ hashes }) => Array.isArray(hashes),
-  called: ({ call }) => isRecord(call) && [call["id"], call["name"], call["arguments"]].every(isText),
-  delta: ({ text }) => isText(text),
-  answered: ({ answer }) => isRecord(answer) && (answer["failure"] !== undefined || isMessage(answer["message"])),
-  waited: always,
-  attempt: always,
-  drew: always,
-  lasting: always,
-  started: ({ callId }) => isText(callId),
-  finished: ({ callId }) => isText(callId),
-  changed: ({ callId, resource }) => [callId, resource].every(isText),
-  committed: ({ callIds }) => Array.isArray(callIds) && callIds.every(isText),
-  checked: always,
-  stopped: ({ failure }) => isRecord(failure),
-  suspended: ({ pending, tokenHash }) => isRecord(pending) && isText(pending["callId"]) && isText(tokenHash),
-  resolved: ({ callId, decision }) => isText(callId) && isRecord(decision),
-  cancelled: always,
-  ended: ({ outcome }) => isText(outcome),
+const placed = optional(listOf(shape({ at: count, file })));
+const feedback = optional(listOf(isRecord));
+const assistant = shape({
+  text,
+  toolCalls: listOf(toolCall),
+  reasoning: optional(text),
+  providerItems: anything,
+  files: placed,
+});
+const messages: Readonly<Record<string, Check>> = {
+  assistant,
+  system: shape({ text, files: placed }),
+  user: shape({ text, files: placed }),
+  tool: shape({ callId: text, name: text, text, files: placed }),
+};
+const message: Check = (value) => {
+  if (!isRecord(value) || typeof value["role"] !== "string") return false;
+  return Object.hasOwn(messages, value["role"]) && messages[value["role"]]!(value);
+};
+const history = shape({
+  messages: listOf(message),
+  question: optional(count),
+  earlier: optional(count),
+  added: optional(listOf(text)),
+});
+const override = optional(shape({ tag: text, sections: isRecord, tools: isRecord }));
+/** What a provider reports may have a part of the numbers. */
+const reported: Check = (value) => isRecord(value) && Object.values(value).every((each) => number(each) || flag(each));
+const failed = shape({ failure: text, message: text, usage: optional(reported), route: optional(listOf(isRecord)) });
+const responded = shape({
+  message: assistant,
+  finishReason: text,
+  usage: optional(reported),
+  model: optional(text),
+  refusal: optional(text),
+  sources: feedback,
+  providerCalls: feedback,
+  logprobs: feedback,
+  route: feedback,
+  serviceTier: optional(text),
+  queuedMs: optional(number),
+});
+const answer: Check = (value) => isRecord(value) && (value["failure"] === undefined ? responded(value) : failed(value));
+/** An event of the application: what it holds is the application's. */
+const appEvent = shape({ type: text });
+const pending = shape({
+  callId: text,
+  tool: text,
+  input: anything,
+  question: text,
+  details: anything,
+  about: text,
+  expiresAt: optional(time),
+});
+const decision: Check = (value) => {
+  if (!isRecord(value)) return false;
+  const { allowed, reason, result } = value;
+  if (result !== undefined) return isRecord(result) && flag(result["success"]) && text(result["message"]);
+  return allowed === true || (allowed === false && text(reason));
+};
+const ofCall = { turn: count, callId: text };
+const begun = { ...ofCall, idempotencyKey: text };
+const asking = { turn: count, policy: text, step: text, key: optional(text) };
+
+const table: Table = {
+  begun: {
+    prompt: text,
+    params: anything,
+    adapter: text,
+    model: text,
+    nativeOutput: flag,
+    session: shape({ id: text, seq: count, state: listOf(isRecord) }),
+    options: isRecord,
+    history: optional(history),
+    override,
+  },
+  resumed: { kept: count },
+  adopted: { override, params: anything },
+  event: { event: isEvent },
+  dispatched: { event: appEvent, callId: optional(text), before: optional(count), isInside: optional(flag) },
+  undone: { event: appEvent, before: count },
+  asked: { turn: count, try: count, same: count, hashes: listOf(text), key: optional(text), isAgent: optional(flag) },
+  called: { turn: count, call: toolCall, produced: optional(number) },
+  delta: { turn: count, try: count, text, of: optional(text) },
+  answered: { turn: count, try: count, answer, isRedacted: optional(flag), produced: optional(number) },
+  waited: { value: anything },
+  attempt: {},
+  drew: { value: anything },
+  lasting: {},
+  started: begun,
+  finished: begun,
+  changed: { ...ofCall, resource: text, changes: anything },
+  committed: { turn: count, callIds: listOf(text) },
+  checked: { missing: optional(text) },
+  stopped: { by: text, failure: isRecord, produced: optional(number) },
+  suspended: { ...asking, pending, tokenHash: text },
+  resolved: { ...asking, callId: text, decision },
+  cancelled: { reason: optional(text) },
+  ended: { outcome: (value) => value === "executed" || value === "failed", goesOn: optional(flag) },
 };
 
-/** The field of an event that its readers look into. */
-const fieldOf: Readonly<Record<string, string>> = {
-  "tool.invoked": "result",
-  "provider.responded": "usage",
-  "prompt.executed": "usage",
-  "prompt.failed": "usage",
-};
+const base = shape<Pick<EntryBase, "at" | "evaluationId">>({ at: time, evaluationId: text });
 
-function hasField(event: Fields): boolean {
-  const type = String(event["type"]);
-  return !Object.hasOwn(fieldOf, type) || isRecord(event[fieldOf[type] as string]);
-}
-
-function isMessage(message: unknown): boolean {
-  return isRecord(message) && isText(message["text"]) && Array.isArray(message["toolCalls"]);
-}
+const checks = new Map<string, Check>(Object.entries(table).map(([kind, fields]) => [kind, shape<object>(fields)]));
 
 /** Whether an entry has the fields of its kind. Kinds that are not known are passed over by who reads them. */
 export function hasItsForm(entry: object): boolean {
-  const fields = entry as Fields;
-  const { kind } = fields;
-  if (typeof kind !== "string") return false;
-  return !Object.hasOwn(forms, kind) || forms[kind as EntryContent["kind"]](fields);
+  const { kind } = entry as { readonly kind?: unknown };
+  if (typeof kind !== "string" || !base(entry)) return false;
+  const check = checks.get(kind);
+  return check === undefined || check(entry);
 }

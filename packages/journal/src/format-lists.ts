@@ -149,6 +149,8 @@ function longAnswer(written: unknown): unknown {
   if (!Array.isArray(written)) return written;
   const list: readonly unknown[] = written;
   const [text, finishReason, usage, calls = []] = list as readonly [string, string, unknown, (readonly string[])?];
+  // Another program may have written anything there: its form is looked at next.
+  if (!Array.isArray(calls)) return undefined;
   const toolCalls: ToolCall[] = [];
   for (let at = 0; at < calls.length; at += 3) {
     toolCalls.push({ id: calls[at] as string, name: calls[at + 1] as string, arguments: calls[at + 2] as string });

@@ -18,7 +18,7 @@ export interface Journal extends AsyncDisposable {
   fork(id: string, options: ForkOptions): JournalRun;
   /** undefined: there is none. @throws {JournalError} "damaged", "newer". */
   describe(id: string): Promise<RunDescription | undefined>;
-  /** Lists runs, those changed last first. */
+  /** Lists runs, those changed last first. @throws {DefinitionError} for a filter that cannot be. */
   list(filter?: RunFilter): AsyncIterable<RunSummary>;
   /**
    * Returns what was kept, in order and each entry once; with `follow` also what is kept from now on, until the run ends.
@@ -62,6 +62,7 @@ export interface Journal extends AsyncDisposable {
   /**
    * Removes runs that ended before, and of the others the oldest beyond `keep`; those that are open or suspended, or go on
    * meanwhile, stay. Returns how many went.
+   * @throws {DefinitionError} for neither of both, a `keep` that is no whole number from 0, and a Date that is none.
    */
   prune(options: { readonly endedBefore?: Date | undefined; readonly keep?: number | undefined }): Promise<number>;
   /** Waits for what is being written, and ends the use of the journal. */

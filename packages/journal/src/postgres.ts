@@ -1,4 +1,4 @@
-import { checkOptionNames } from "@proviso/core/provider";
+import { checkOptions } from "./check-options.ts";
 import { journalOptionNames, makeJournal } from "./create-journal.ts";
 import type { Journal, JournalOptions } from "./journal.ts";
 import { machineProcesses } from "./node-processes.ts";
@@ -19,7 +19,7 @@ export interface PostgresJournalOptions extends JournalOptions {
  * something else.
  */
 export function postgresJournal(client: PostgresClient, options: PostgresJournalOptions = {}): Journal {
-  checkOptionNames("postgresJournal", options, { ...journalOptionNames, prefix: true });
+  checkOptions("postgresJournal", options, { ...journalOptionNames, prefix: true });
   const { prefix, ...others } = options;
   return makeJournal(postgresStore(client, { prefix }), others, { processes: machineProcesses });
 }

@@ -1,7 +1,7 @@
 // Runs that have ended are removed by themselves: when a journal is opened, and after every so many runs that end.
 import { DefinitionError, systemClock } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
-import { checkOptionNames } from "@proviso/core/provider";
+import { checkOptions } from "./check-options.ts";
 import type { Journal } from "./journal.ts";
 import { readFrames } from "./read-frames.ts";
 import type { JournalStore } from "./store.ts";
@@ -21,7 +21,7 @@ const endsBetween = 1_000;
 
 /** @throws {DefinitionError} for a retention that keeps everything, or numbers that cannot be. */
 export function checkRetention(retention: Retention): void {
-  checkOptionNames("retention", retention, { days: true, runs: true });
+  checkOptions("retention", retention, { days: true, runs: true });
   const { days, runs } = retention;
   if (days === undefined && runs === undefined) throw new DefinitionError("A retention needs days, runs or both.");
   if (days !== undefined && !(typeof days === "number" && days > 0 && days < Infinity)) {

@@ -1,9 +1,9 @@
 import { DefinitionError } from "@proviso/core";
-import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { folderBlobs } from "@proviso/node";
 import { lentConnection, type SqliteLender } from "@proviso/node/internal";
 import { resolve } from "node:path";
+import { checkOptions } from "./check-options.ts";
 import { journalOptionNames, makeJournal } from "./create-journal.ts";
 import type { Journal, JournalOptions } from "./journal.ts";
 import { machineProcesses } from "./node-processes.ts";
@@ -35,7 +35,7 @@ export interface SqliteJournal extends Journal, SqliteLender {
  * something else; it is left alone.
  */
 export function sqliteJournal(path: string, options: SqliteJournalOptions = {}): SqliteJournal {
-  checkOptionNames("sqliteJournal", options, { ...journalOptionNames, durability: true, retention: true });
+  checkOptions("sqliteJournal", options, { ...journalOptionNames, durability: true, retention: true });
   const { durability = "process", retention, ...others } = options;
   if (durability !== "process" && durability !== "power") {
     throw new DefinitionError(`durability has to be "process" or "power", not ${describeValue(durability)}.`);

@@ -160,10 +160,17 @@ function checkScorer(given: unknown, refuse: (why: string) => DefinitionError): 
   const scorer: Partial<Pick<Scorer, "range">> & { readonly score?: unknown } =
     typeof given === "function" ? { score: given } : ((given ?? {}) as Partial<Scorer>);
   if (typeof scorer.score !== "function") throw refuse("that is neither a function nor an object with score");
-  const [worst, best] = scorer.range ?? [0, 1];
-  if (!Number.isFinite(worst) || !Number.isFinite(best) || worst === best) {
-    throw refuse("whose range does not have two different numbers");
-  }
+  checkRange(scorer.range ?? [0, 1], refuse);
+}
+
+/** The squares of scores of this size are added up over all rows, and stay numbers. */
+const largestScore = 1e100;
+
+function checkRange(range: unknown, refuse: (why: string) => DefinitionError): void {
+  const isPair = Array.isArray(range) && range.length === 2 && range.every(Number.isFinite) && range[0] !== range[1];
+  if (!isPair) throw refuse("whose range does not have two different numbers");
+  if (range.every((end) => Math.abs(end) <= largestScore)) return;
+  throw refuse(`whose range is not from -${largestScore} to ${largestScore}: sums of such scores would be infinite`);
 }
 
 function checkGate({ atLeast, noWorseBy }: Gate, refuse: (why: string) => DefinitionError): void {

@@ -8,6 +8,8 @@ import type { Difference, EntryOf, JournalEntry } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { keptCalls } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";
+import { addTo } from "./queues.ts";
+import { callIdOf } from "./standing.ts";
 
 /** A call of the run's own evaluation, as the record has it. */
 export interface RecordedCall {
@@ -38,7 +40,11 @@ const keyOf = (turn: number, callId: string): string => canonicalJson([turn, cal
 /** The calls of a record that have an end. */
 export class RecordedCalls {
   readonly #calls = new Map<string, RecordedCall>();
+  /** What calls dispatched: the lists that they have. */
+  readonly #dispatched = new Map<string, unknown[]>();
   readonly #feedback = new Map<string, (readonly [provider: string, text: string])[]>();
+  /** The key of the call that the last entry of the run's own evaluation is about. */
+  #last = "";
   /** The idempotency keys of calls whose handlers began. */
   readonly #keys = new Map<string, string>();
 
@@ -50,16 +56,21 @@ export class RecordedCalls {
     for (const entry of entries) {
       if (entry.evaluationId !== own) continue;
       if (entry.kind === "answered") ({ turn } = entry);
+      if (entry.kind !== "cancelled") {
+        const callId = entry.kind === "committed" ? entry.callIds.at(-1) : callIdOf(entry);
+        this.#last = keyOf(turn, callId ?? "");
+      }
       if (entry.kind === "stopped") stopped.add(turn);
       if (entry.kind === "started") this.#keys.set(keyOf(entry.turn, entry.callId), entry.idempotencyKey);
       if (entry.kind === "event" && entry.event.type === "run.resumed") {
         for (const { callId } of entry.event.unknown) unknown.add(callId);
       }
-      if (entry.kind === "dispatched" && entry.callId !== undefined) this.#dispatched(turn, entry);
+      if (entry.kind === "dispatched" && entry.callId !== undefined) {
+        this.#dispatched.get(keyOf(turn, entry.callId))?.push(entry.event);
+      }
       if (entry.kind === "event" && entry.event.type === "feedback.given") {
         const { callId, provider, text } = entry.event;
-        const key = keyOf(turn, callId);
-        this.#feedback.set(key, [...(this.#feedback.get(key) ?? []), [provider, text]]);
+        addTo(this.#feedback, keyOf(turn, callId), [provider, text]);
       }
       if (entry.kind === "event" && entry.event.type === "tool.invoked") {
         const { event } = entry;
@@ -92,7 +103,11 @@ export class RecordedCalls {
     const { name } = recorded.end;
     const found = differenceIn(outcomeOf(recorded.end), outcomeOf(end));
     if (found !== undefined) return { what: "call", ...found, path: `${name}: ${found.path}` };
-    const event = differenceIn(recorded.dispatched, dispatched);
+    // A record that ends there may have a part of what the call dispatched: it is missing what comes then.
+    const { turn, callId } = recorded.end;
+    const isCut = this.#last === keyOf(turn, callId);
+    const now = isCut ? dispatched.slice(0, recorded.dispatched.length) : dispatched;
+    const event = differenceIn(recorded.dispatched, now);
     return event && { what: "event", ...event, path: `${name}: dispatched${event.path}` };
   }
 
@@ -103,13 +118,10 @@ export class RecordedCalls {
     const isRefused = before?.end.result.success === true && !result.success;
     const end = isRefused ? before.end : event;
     const refusal = isRefused ? result.message : undefined;
-    this.#calls.set(keyOf(turn, callId), { turn, dispatched: [], ...before, ...of, end, refusal });
-  }
-
-  #dispatched(turn: number, { callId = "", event }: EntryOf<"dispatched">): void {
-    const call = this.get(turn, callId);
-    if (call === undefined) return;
-    this.#calls.set(keyOf(turn, callId), { ...call, dispatched: [...call.dispatched, event] });
+    const key = keyOf(turn, callId);
+    const dispatched = this.#dispatched.get(key) ?? [];
+    this.#dispatched.set(key, dispatched);
+    this.#calls.set(key, { turn, ...of, end, refusal, dispatched });
   }
 }
 

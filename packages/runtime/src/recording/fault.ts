@@ -34,7 +34,11 @@ export class TapeFault extends Error {
 export function divergedFault(runId: string, divergence: Divergence, goesOn: boolean): TapeFault {
   const { step, path, recorded, now, what } = divergence;
   const where = path === "" ? `the ${what}` : path;
-  const message = `The run "${runId}" diverges at step ${step}: ${where} was ${shownValue(recorded)} and is ${shownValue(now)}.`;
+  const difference =
+    what === "missing"
+      ? `its record ends there, and the evaluation goes on with ${shownValue(now)}`
+      : `${where} was ${shownValue(recorded)} and is ${shownValue(now)}`;
+  const message = `The run "${runId}" diverges at step ${step}: ${difference}.`;
   const hint = goesOn && path.endsWith(": earlierMessages") ? ` ${otherHistory}` : "";
   return new TapeFault("diverged", message + hint, { divergence });
 }

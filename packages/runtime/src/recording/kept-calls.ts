@@ -71,10 +71,12 @@ export async function keptCalls(
     if (entry.kind === "event") {
       const { event } = entry;
       if (event.type === "feedback.given" && isOwn) {
-        blocks.set(event.callId, [...(blocks.get(event.callId) ?? []), event.provider, event.text]);
+        const given = blocks.get(event.callId) ?? [];
+        given.push(event.provider, event.text);
+        blocks.set(event.callId, given);
       }
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
-      if (isEnd && event.result.success) emitSuccess(event, entries.slice(place + 1), delivery);
+      if (isEnd && event.result.success) emitSuccess(event, behind(entries, place), delivery);
       else emitAgain(event, delivery, undone.get(entry));
       if (isEnd) run.toolResults.push(event);
     }
@@ -93,27 +95,43 @@ export async function keptCalls(
 /** Kinds of the run's own evaluation that come when its calls have ended. */
 const afterCalls = new Set<JournalEntry["kind"]>(["asked", "called", "answered", "checked", "waited", "drew", "ended"]);
 
+/** Whether the record ends within these calls: nothing of the run's own evaluation comes behind what they left. */
+export function endsWithin(run: Run, calls: readonly ToolCall[], prefix: Prefix): boolean {
+  return placesOf(run, calls, prefix).isLast;
+}
+
 /** The entries from here to the end of the calls: what their events, and evaluations inside them, left. */
-function entriesOf(run: Run, calls: readonly ToolCall[], { entries, at }: Prefix): readonly JournalEntry[] {
+function entriesOf(run: Run, calls: readonly ToolCall[], prefix: Prefix): readonly JournalEntry[] {
+  return prefix.entries.slice(prefix.at, placesOf(run, calls, prefix).end);
+}
+
+/** Where what the calls left ends, and whether it is the last of the run's own evaluation. */
+function placesOf(
+  run: Run,
+  calls: readonly ToolCall[],
+  { entries, at }: Prefix,
+): { readonly end: number; readonly isLast: boolean } {
   const ids = new Set(calls.map(({ id }) => id));
-  let last = at;
-  for (let end = at; end < entries.length; end++) {
-    const entry = entries[end] as JournalEntry;
+  let end = at;
+  for (let place = at; place < entries.length; place++) {
+    const entry = entries[place] as JournalEntry;
     if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
-    if (afterCalls.has(entry.kind)) break;
+    if (afterCalls.has(entry.kind)) return { end, isLast: false };
     // A question that ended the attempt is left, for what comes to it.
-    if (entry.kind === "suspended" && !entries.slice(end).some((later) => isEndOf(later, run, ids))) break;
-    if (entry.kind === "started" && !ids.has(entry.callId)) break;
+    if (entry.kind === "suspended" && !entries.slice(place).some((later) => isEndOf(later, run, ids))) {
+      return { end, isLast: false };
+    }
+    if (entry.kind === "started" && !ids.has(entry.callId)) return { end, isLast: false };
     if (entry.kind === "event" && entry.event.type === "run.resumed") continue;
     if (entry.kind !== "event") {
-      last = end + 1;
+      end = place + 1;
       continue;
     }
-    if (!ofCalls.has(entry.event.type)) break;
-    if ("callId" in entry.event && !ids.has(entry.event.callId)) break;
-    last = end + 1;
+    if (!ofCalls.has(entry.event.type)) return { end, isLast: false };
+    if ("callId" in entry.event && !ids.has(entry.event.callId)) return { end, isLast: false };
+    end = place + 1;
   }
-  return entries.slice(at, last);
+  return { end, isLast: true };
 }
 
 function isEndOf(entry: JournalEntry, { evaluationId }: Run, ids: ReadonlySet<string>): boolean {
@@ -139,8 +157,13 @@ function endsIn(
   return ends;
 }
 
+/** The entries behind a place, without a copy: of them a call needs few. */
+function* behind(entries: readonly JournalEntry[], place: number): Generator<JournalEntry, void, undefined> {
+  for (let next = place + 1; next < entries.length; next++) yield entries[next] as JournalEntry;
+}
+
 /** What a successful call had dispatched was reduced before its end, and is delivered after it. */
-function emitSuccess(event: ToolInvoked, after: readonly JournalEntry[], delivery: Delivery): void {
+function emitSuccess(event: ToolInvoked, after: Iterable<JournalEntry>, delivery: Delivery): void {
   const { core, attempt, watch, observing } = delivery.run;
   delivery.dispatches?.reduceBefore(event.seq);
   const dispatched = delivery.dispatches?.ended(event.callId, after) ?? [];
@@ -206,7 +229,7 @@ export function reduceAll(entries: readonly JournalEntry[], core: Run["core"]): 
     if (entry.kind !== "event") continue;
     const { event } = entry;
     const isSuccess = event.type === "tool.invoked" && event.result.success && !undone.has(entry);
-    if (isSuccess) emitSuccess(event, entries.slice(place + 1), delivery);
+    if (isSuccess) emitSuccess(event, behind(entries, place), delivery);
     else emitAgain(event, delivery, undone.get(entry));
   }
 }

@@ -31,9 +31,7 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
     if (entry.kind === "answered") {
       const key = keys.get(entry.evaluationId);
       const [of, at] = key === undefined ? [answers, entry.evaluationId] : [inside, key];
-      const list = of.get(at);
-      if (list === undefined) of.set(at, [entry]);
-      else list.push(entry);
+      addTo(of, at, entry);
     }
     if (entry.evaluationId !== own) continue;
     if (entry.kind === "checked") queues.checked.push(entry);
@@ -43,6 +41,13 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
   for (const list of [...answers.values(), ...inside.values(), queues.checked, queues.numbers, queues.texts])
     list.reverse();
   return queues;
+}
+
+/** Adds a value to the end of the list of a key. A copy of the list for each value would make long lists quadratic. */
+export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
 }
 
 /** Takes what is next; undefined: nothing is left. */

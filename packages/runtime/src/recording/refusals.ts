@@ -3,6 +3,7 @@ import type { FrameworkEvent, ToolInvoked } from "@proviso/core";
 import { canonicalJson, isFrameworkEventType } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { JournalEntry } from "./entries.ts";
+import { addTo } from "./queues.ts";
 
 /** Finds the call of the run's own evaluation that an event belongs to, in the order of events. */
 class Around {
@@ -55,8 +56,7 @@ class InsideRefusals {
       if (event.result.success) {
         const success = { refusal: undefined };
         open.set(id, success);
-        const key = keyOf(call, event);
-        this.#successes.set(key, [...(this.#successes.get(key) ?? []), success]);
+        addTo(this.#successes, keyOf(call, event), success);
       } else if (before !== undefined) before.refusal = event.result.message;
     }
   }

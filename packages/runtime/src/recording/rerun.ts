@@ -34,7 +34,7 @@ import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
 import { givenAgain } from "./kept-feedback.ts";
 import { refuseAgain } from "./refusals.ts";
-import { InsideAnswers, queuesOf, taken, type Queues } from "./queues.ts";
+import { addTo, InsideAnswers, queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
 import { recordedSession } from "./session.ts";
@@ -186,9 +186,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     // Events of an attempt count once more when that does.
     if (this.#counted.has(event)) return true;
     this.#counted.add(event);
-    const key = `${run.turn} ${callId}`;
-    const before = this.#dispatched.get(key) ?? [];
-    this.#dispatched.set(key, [...before, toJsonValue(run.redact(event))?.value]);
+    addTo(this.#dispatched, `${run.turn} ${callId}`, toJsonValue(run.redact(event))?.value);
     return true;
   }
 

@@ -62,7 +62,7 @@ function openCalls(entries: readonly JournalEntry[]): readonly OpenCall[] {
 }
 
 /** The id of the call that an entry is about; undefined: it is about none. */
-function callIdOf(entry: JournalEntry): string | undefined {
+export function callIdOf(entry: JournalEntry): string | undefined {
   if (entry.kind === "event") return "callId" in entry.event ? entry.event.callId : undefined;
   return "callId" in entry ? entry.callId : undefined;
 }

@@ -9,7 +9,7 @@ import { deltaOf } from "./deltas.ts";
 import { Dispatches } from "./dispatches.ts";
 import { TapeFault } from "./fault.ts";
 import { recordedHandler } from "./handler.ts";
-import { emitEntry, emitUndone, keptCalls, type Delivery } from "./kept-calls.ts";
+import { emitEntry, emitUndone, endsWithin, keptCalls, type Delivery } from "./kept-calls.ts";
 import { Rerun, type EvaluateAgain } from "./rerun.ts";
 import { TapeAnswers } from "./tape-answers.ts";
 
@@ -57,7 +57,9 @@ export class TapeCalls extends TapeAnswers {
     else this.prefix.passResumption();
     if (kept === undefined || kept.answers.includes(undefined)) {
       if (this.isReplay) await this.#suspendedAgain(run, delivery);
-      if (this.prefix.peek() === undefined) this.goLive();
+      // What a call left that has no end yet is no other call: the record ends while it runs.
+      const isCut = this.isReplay && endsWithin(run, calls, this.prefix);
+      if (isCut || this.prefix.peek() === undefined) this.goLive();
       else
         this.diverge({
           what: "call",

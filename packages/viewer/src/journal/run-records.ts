@@ -1,4 +1,5 @@
 // The records of one run, as far as they were read.
+import { messageOf } from "@proviso/core/internal";
 import type { RecordQuery, RunRecord, Slice } from "@proviso/core";
 import { standingEntries, type JournalEntry } from "@proviso/runtime/recording";
 import type { EntrySource } from "./entry-source.ts";
@@ -60,20 +61,34 @@ export class RunRecords {
       this.#forget();
       read = await this.#source.read(this.#id, 0, undefined);
     } else if (this.#problem !== undefined) return;
-    const { entries, problem, writer, mark, begunBy } = read;
+    const { entries, writer, mark, begunBy } = read;
     this.writer = writer ?? this.writer;
     this.#mark = mark;
     this.begunBy ??= begunBy;
     for (const entry of entries) this.#entries.push(entry);
+    const problem = this.#taken(entries) ?? read.problem;
+    if (problem === undefined) return;
+    this.#problem = problem;
+    for (const maker of this.#makers()) this.#close(maker);
+  }
+
+  /** Takes entries. Returns why no records can be made of them, as they are not what a journal reads; undefined: they can. */
+  #taken(entries: readonly JournalEntry[]): string | undefined {
+    try {
+      this.#take(entries);
+      return undefined;
+    } catch (error) {
+      return `The record of the run "${this.#id}" cannot be shown: ${messageOf(error)}`;
+    }
+  }
+
+  #take(entries: readonly JournalEntry[]): void {
     // A later attempt leaves out what it did not go on from.
     if (entries.some(({ kind }) => kind === "resumed")) {
       this.#plain = this.#maker(false);
       if (this.#full !== undefined) this.#full = this.#maker(true);
       this.#add(standingEntries(this.#entries));
     } else this.#add(entries);
-    if (problem === undefined) return;
-    this.#problem = problem;
-    for (const maker of this.#makers()) this.#close(maker);
   }
 
   /** The run was removed: what was read is of no run that is there. */
@@ -104,7 +119,11 @@ export class RunRecords {
 
   /** What comes behind cannot be read. */
   #close(maker: RecordMaker): void {
-    maker.flush();
+    try {
+      maker.flush();
+    } catch {
+      // What was held back cannot be shown either: the record behind it says so.
+    }
     const last = this.#entries.at(-1);
     const n = 2 * ((last?.index ?? -1) + 1);
     const problem = this.#problem ?? "";

@@ -1,5 +1,5 @@
 import type { FrameworkEvent, RunRecord, RunSummary } from "@proviso/core";
-import { SpentByRun } from "@proviso/core/internal";
+import { messageOf, SpentByRun } from "@proviso/core/internal";
 import { runRows } from "../runs/rows.ts";
 import type { ListedRun } from "./entry-source.ts";
 
@@ -28,7 +28,17 @@ export class Summariser {
   #error: RunSummary["error"];
   #endedAt: number | undefined;
 
+  /** A record that is of another form, since a journal of one's own gave it, makes a row that says so, and hides no other run. */
   add(record: RunRecord): void {
+    try {
+      this.#add(record);
+    } catch (error) {
+      const message = `The record of the run "${record.runId}" cannot be shown: ${messageOf(error)}`;
+      this.#error ??= { code: "journal", message };
+    }
+  }
+
+  #add(record: RunRecord): void {
     this.#rows.add(record);
     if (record.kind === "unreadable") this.#error ??= { code: "journal", message: record.problem };
     if (record.kind === "event") this.#addEvent(record.event);
