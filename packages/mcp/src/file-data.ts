@@ -47,5 +47,8 @@ export function dataNames(files: readonly FileData[]): DataNames {
 
 /** The letters that say which bytes it is: of base64url they are those of base64. */
 function lettersOf(base64: string): string {
-  return base64.replaceAll(/[\s=]+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  return base64
+    .replaceAll(/[\s=]+/g, "")
+    .replaceAll("-", "+")
+    .replaceAll("_", "/");
 }

@@ -56,9 +56,14 @@ test("SES-4 CNV-1 a turn with policies of the toolkit has the slices that the gu
     const steps = [{ toolCalls: [{ name: "build", arguments: {} }] }, { text: "Built." }];
     const adapter = modelAdapter(scriptedModel(steps));
     const slices = [...prompt.slices, ...policy.slices];
-    await withConversation(store, policy.name, (turn) => turn.evaluate(adapter, prompt.bind(), { policies: [policy] }), {
-      slices,
-    });
+    await withConversation(
+      store,
+      policy.name,
+      (turn) => turn.evaluate(adapter, prompt.bind(), { policies: [policy] }),
+      {
+        slices,
+      },
+    );
     const saved = await readConversation(store, policy.name, { slices });
     expect(saved?.session.slices().filter((each) => policy.slices.includes(each))).toEqual(policy.slices);
   }
