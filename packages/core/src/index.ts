@@ -49,6 +49,7 @@ export type { FeedbackProvider } from "./tool/feedback.ts";
 export { allow, definePolicy, deny, suspend } from "./tool/policy.ts";
 export type {
   ApprovalContext,
+  DefinedPolicy,
   PolicyCall,
   PolicyDecision,
   PolicyParts,

@@ -56,7 +56,8 @@ export function describeValue(value: unknown): string {
   if (typeof value === "symbol") return "a symbol";
   if (typeof value !== "object" || value === null) return String(value);
   try {
-    return Array.isArray(value) ? "a list" : "an object";
+    if (!Array.isArray(value)) return "an object";
+    return value.length === 0 ? "an empty list" : "a list";
   } catch {
     return "a revoked proxy";
   }

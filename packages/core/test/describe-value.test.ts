@@ -12,6 +12,7 @@ test.each([
   [undefined, "undefined"],
   [true, "true"],
   [[1], "a list"],
+  [[], "an empty list"],
   [Object.create(null), "an object"],
   [() => 1, "a function"],
   [Symbol("s"), "a symbol"],

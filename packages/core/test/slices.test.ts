@@ -8,6 +8,7 @@ import {
   definePrompt,
   defineSlice,
   type Slice,
+  type ToolPolicy,
 } from "@proviso/core";
 import { caught } from "./support/caught.ts";
 import { tool } from "./support/tools.ts";
@@ -54,6 +55,26 @@ describe("SES-4 slices of a prompt", () => {
     const x = slice("x");
     const template = definePrompt({ ns: "a", key: "b", slices: [x, x], sections: [{ key: "s", slices: [x] }] });
     expect(template.slices).toEqual([x]);
+  });
+});
+
+describe("SES-4 slices of a policy", () => {
+  test("SES-4 what definePolicy returns has a list of slices, also where it was given none", () => {
+    const x = slice("x");
+    const given = [x];
+    const policies = [
+      definePolicy({ name: "p", check: () => allow() }),
+      definePolicy({ name: "p", slices: undefined, check: () => allow() }),
+      definePolicy({ name: "p", slices: given, check: () => allow() }),
+    ];
+    given.push(slice("y"));
+    expect(policies.map((policy): readonly Slice[] => [...policy.slices])).toEqual([[], [], [x]]);
+    for (const policy of policies) expect(Object.isFrozen(policy.slices)).toBe(true);
+  });
+
+  test("SES-4 a policy that was written by hand needs no slices", () => {
+    const byHand: ToolPolicy = { name: "p", check: () => allow() };
+    expect(definePrompt({ key: "b", text: "Hi.", policies: [byHand] }).slices).toEqual([]);
   });
 });
 

@@ -260,6 +260,6 @@ export function keptEntries(journal: Journal): KeptEntries | undefined {
  * journal.
  */
 export async function wasDecidedSo(journal: Journal, ...given: Parameters<Journal["resolve"]>): Promise<boolean> {
-  const shared = stores.get(journal);
+  const shared = stores.of(journal);
   return shared !== undefined && isDecidedSo(shared, ...given);
 }

@@ -1,5 +1,6 @@
 // What a server's answers hold, as texts and files.
 import { isRecord } from "@proviso/core/provider";
+import type { FileData } from "./file-data.ts";
 import { visibleText } from "./visible-text.ts";
 
 /** The texts of an answer, and what in it is not text. */
@@ -11,23 +12,28 @@ export interface McpContent {
 }
 
 /** Text blocks are joined by blank lines; pictures, sound and embedded data become files, a link a line. */
-export function contentOf(blocks: unknown): McpContent {
+export function contentOf(blocks: unknown): McpContent & { readonly data: readonly FileData[] } {
   const texts: string[] = [];
-  const files: File[] = [];
+  const data: FileData[] = [];
   for (const block of Array.isArray(blocks) ? (blocks as readonly unknown[]) : []) {
-    const part = partOf(block, files.length + 1);
+    const part = partOf(block, data.length + 1);
     // An empty file is none: a store would refuse it, and the whole call with it.
     if (part instanceof File && part.size === 0) texts.push(fileLine(part));
-    else if (part instanceof File) files.push(part);
+    else if (part instanceof File) data.push({ file: part, base64: base64In(block) });
     else if (part !== undefined) texts.push(visibleText(part));
   }
-  return { text: texts.join("\n\n"), files };
+  return { text: texts.join("\n\n"), files: data.map(({ file }) => file), data };
 }
 
 /** What the model reads of a file that an error holds, or that is empty. */
 export function fileLine({ name, type, size }: File): string {
   const kind = /^(?:image|audio|video)(?=\/)/.exec(type)?.[0] ?? "file";
   return `[${kind} ${visibleText(name)}, ${type}, ${size} bytes: not shown]`;
+}
+
+function base64In(block: unknown): string {
+  const { data, resource } = isRecord(block) ? block : {};
+  return textOr(isRecord(resource) ? resource["blob"] : data);
 }
 
 function textOr(value: unknown): string {

@@ -150,16 +150,18 @@ function checkServer(server: unknown): void {
     case "command":
       checkOptionNames("A server that is a command", server, { command: true, args: true, env: true, cwd: true });
       if (!isText(command) || command.trim() === "") throw wrong("command", "the name or path of a program", command);
-      if (!isTexts(args)) throw wrong("args", "a list of texts without NUL characters", args);
-      if (!isTexts(env) || env.some((name) => name === "" || name.includes("=")))
-        throw wrong("env", 'a list of variable names, for example ["HOME"]', env);
+      if (!Array.isArray(args)) throw wrong("args", "a list of texts without NUL characters", args);
+      checkItems(args, isText, (index) => `args[${index}] must be ${text}`);
+      if (!Array.isArray(env)) throw wrong("env", 'a list of variable names, for example ["HOME"]', env);
+      checkItems(env, isVariable, (index) => `env[${index}] must be the name of a variable, "HOME" for example`);
       if (cwd !== undefined && (!isText(cwd) || cwd === "")) throw wrong("cwd", "the path of a folder", cwd);
       return;
     case "url":
       checkOptionNames("A server with an address", server, { url: true, headers: true, auth: true, fetch: true });
       if (!isText(url) || !/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
         throw wrong("url", "an address of http or https", url);
-      if (!isRecord(headers) || !isTexts(Object.values(headers))) throw wrong("headers", "an object of texts", headers);
+      if (!isRecord(headers)) throw wrong("headers", "an object of texts", headers);
+      checkItems(Object.values(headers), isText, (index) => `headers.${Object.keys(headers)[index]} must be ${text}`);
       if (auth !== undefined && !isRecord(auth)) throw wrong("auth", "an OAuthClientProvider or AuthProvider", auth);
       if (given !== undefined && typeof given !== "function") throw wrong("fetch", "a function", given);
       return;
@@ -174,8 +176,20 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && !value.includes("\0");
 }
 
-function isTexts(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(isText);
+function isVariable(value: unknown): boolean {
+  return isText(value) && value !== "" && !value.includes("=");
+}
+
+const text = "a text without NUL characters";
+
+/** The item itself is not shown: it may be a secret. @throws {DefinitionError} that names the first wrong one. */
+function checkItems(
+  items: readonly unknown[],
+  fits: (item: unknown) => boolean,
+  fault: (index: number) => string,
+): void {
+  const wrongOne = items.findIndex((item) => !fits(item));
+  if (wrongOne !== -1) throw new DefinitionError(`The option ${fault(wrongOne)}.`);
 }
 
 /** What the server was given and might show: headers, named keys, passwords in its address. */

@@ -1,9 +1,9 @@
 import { DefinitionError, defineTool, toolError, toolOk, type Tool, type ToolReturn } from "@proviso/core";
-import { canonicalJson, describeValue } from "@proviso/core/internal";
-import { checkOptionNames, isRecord, parseJson } from "@proviso/core/provider";
-import { contentOf, fileLine } from "./content.ts";
+import { describeValue } from "@proviso/core/internal";
+import { checkOptionNames } from "@proviso/core/provider";
 import { visibleInfo, type McpToolInfo } from "./definitions.ts";
 import { checkNames, toolName } from "./names.ts";
+import { outputOf, resultOf } from "./results.ts";
 import { callerOf, type Caller, type McpSource } from "./source.ts";
 import { isVisible, visibleValue } from "./visible-text.ts";
 
@@ -82,7 +82,7 @@ function toolOf(
     name,
     description: description === "" ? (title ?? info.name) : description,
     input: { ...inputSchema, type: "object" },
-    ...(outputSchema === undefined ? {} : { output: outputSchema }),
+    ...(outputSchema === undefined ? {} : { output: outputOf(outputSchema, name) }),
     ...(isTrusted && annotations.readOnlyHint === true ? { readOnly: true } : {}),
     ...(isTrusted && annotations.idempotentHint === true ? { idempotent: true } : {}),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -98,34 +98,6 @@ function toolOf(
   });
   infos.set(made, Object.freeze({ ...info, server }));
   return made as McpTool;
-}
-
-/**
- * Structured content is the value, and what is not in it is the message. Without it the value is the text. Files are the
- * result's files; of an error, the model reads a line of each.
- */
-function resultOf(answer: unknown, isStructured: boolean): ToolReturn<unknown> {
-  const { content, structuredContent, isError } = isRecord(answer) ? answer : {};
-  const { text, files } = contentOf(content);
-  if (isError === true) return toolError([text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n"));
-  if (structuredContent === undefined) {
-    return isStructured ? toolOk(undefined, { message: text, files }) : toolOk(text, { files });
-  }
-  const value = visibleValue(structuredContent);
-  // Servers repeat the structured content as text, for clients that do not know it: the model reads it once.
-  if (isSameJson(text, value)) return toolOk(value, { files });
-  return toolOk(value, { message: text, hideValue: text !== "" && isTextOf(text, value), files });
-}
-
-/** Whether the text is the only thing that a value says. */
-function isTextOf(text: string, value: unknown): boolean {
-  const texts = isRecord(value) ? Object.values(value) : [];
-  return texts.length === 1 && texts[0] === text;
-}
-
-function isSameJson(text: string, value: unknown): boolean {
-  const parsed = parseJson(text, { maxLength: 16 * 1024 * 1024 });
-  return parsed.ok && canonicalJson(parsed.value) === canonicalJson(value);
 }
 
 function resourceTool(

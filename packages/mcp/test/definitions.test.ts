@@ -119,11 +119,13 @@ describe("MCP-1 a server that cannot be is refused before anything is started", 
     [{}, "A server needs one of command, url and transport"],
     [{ command: "x", url: "http://x" }, "needs one of"],
     [{ command: "" }, "The option command must be"],
-    [{ command: "x", args: "-y" }, "The option args must be a list"],
-    [{ command: "x", env: ["A=b"] }, "The option env must be a list of variable names"],
+    [{ command: "x", args: "-y" }, 'The option args must be a list of texts without NUL characters, not "-y".'],
+    [{ command: "x", args: ["-y", 1] }, "The option args[1] must be a text without NUL characters."],
+    [{ command: "x", env: "HOME" }, "The option env must be a list of variable names"],
+    [{ command: "x", env: ["A", "A=b"] }, 'The option env[1] must be the name of a variable, "HOME" for example.'],
     [{ command: "x", environment: {} }, "has no option environment"],
     [{ url: "file:///x" }, "The option url must be an address of http or https"],
-    [{ url: "http://x", headers: { a: 1 } }, "The option headers must be"],
+    [{ url: "http://x", headers: { a: 1 } }, "The option headers.a must be a text without NUL characters."],
   ])("MCP-1 %j", async (spec, message) => {
     await expect(connectMcp(spec as McpServerSpec)).rejects.toThrow(DefinitionError);
     await expect(connectMcp(spec as McpServerSpec)).rejects.toThrow(message);

@@ -4,6 +4,7 @@ import { connectMcp, mcpTools, type McpConnection } from "@proviso/mcp";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -41,6 +42,27 @@ describe("MCP-4 @modelcontextprotocol/server-filesystem over stdio", () => {
     expect(read[1]).toBe("A rollback is tested by a failing call.\n");
     expect(output).toBe("By a failing call.");
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(only);
+  });
+
+  test("MCP-4 FILE-1 a picture that it repeats as structured content is a file, and no text", async () => {
+    // The head of a picture, and bytes that nothing can shorten.
+    const bytes = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), randomBytes(50_000)]);
+    writeFileSync(join(folder, "p.png"), bytes);
+    await using docs = await connectMcp(spec);
+    const look = definePrompt({
+      key: "look",
+      sections: [{ key: "s", role: "user", text: "Look.", tools: mcpTools(docs, { only: ["read_media_file"] }) }],
+    });
+    const path = join(folder, "p.png");
+    const model = scriptedModel([{ toolCalls: [{ name: "read_media_file", arguments: { path } }] }, { text: "Seen." }]);
+    const session = createSession();
+    const events: unknown[] = [];
+    session.on("*", (event) => void events.push(event));
+    const { messages, toolResults } = await modelAdapter(model).evaluate(look.bind(), { session });
+    const read = messages.find(({ role }) => role === "tool")?.text ?? "";
+    expect(read).toBe("Done.\n\n[image image-1.png]");
+    expect(toolResults[0]?.result).toMatchObject({ success: true, files: [{ bytes: bytes.length }] });
+    expect(JSON.stringify([messages, toolResults, events]).length).toBeLessThan(20_000);
   });
 
   test("MCP-4 what it refuses is a failed result, and it goes on", async () => {

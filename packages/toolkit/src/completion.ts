@@ -7,9 +7,11 @@ import { checkCompletion, describeValue } from "@proviso/core/internal";
  * @throws {DefinitionError} without a path, and for one that is no text.
  */
 export function requireFiles(...paths: readonly string[]): CompletionChecker<never> {
-  const wrong = paths.find((path: unknown) => typeof path !== "string");
-  if (wrong !== undefined || paths.length === 0)
-    throw new DefinitionError(`requireFiles takes paths, requireFiles("a.md", "b.md"), not ${describeValue(wrong)}.`);
+  const wrong = paths.findIndex((path: unknown) => typeof path !== "string");
+  if (wrong !== -1 || paths.length === 0) {
+    const given = wrong === -1 ? ", and was given none" : `, not ${describeValue(paths[wrong])}`;
+    throw new DefinitionError(`requireFiles takes paths, requireFiles("a.md", "b.md")${given}.`);
+  }
   return {
     name: "require-files",
     uses: [Filesystem],

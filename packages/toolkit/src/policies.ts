@@ -7,11 +7,11 @@ import {
   Filesystem,
   FilesystemError,
   suspend,
+  type DefinedPolicy,
   type PolicyDecision,
   type Resources,
   type Slice,
   type Tool,
-  type ToolPolicy,
 } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
@@ -29,7 +29,7 @@ export function sequentialDependency(options: {
    * session.
    */
   readonly name?: string | undefined;
-}): ToolPolicy {
+}): DefinedPolicy {
   checkOptionNames("sequentialDependency", options, { tool: true, after: true, name: true });
   checkTools("sequentialDependency", { tool: [options?.tool], after: options?.after });
   const { tool, after, name = `${tool.name}-after-${after.map((other) => other.name).join("-")}` } = options;
@@ -69,7 +69,7 @@ export function readBeforeWrite(options: {
   readonly write: readonly Tool[];
   /** Made once: policies with the same tools and the same function remember together. */
   readonly pathOf?: ((input: unknown) => string | undefined) | undefined;
-}): ToolPolicy {
+}): DefinedPolicy {
   checkOptionNames("readBeforeWrite", options, { read: true, write: true, pathOf: true });
   checkTools("readBeforeWrite", { read: options?.read, write: options?.write });
   const { read, write, pathOf = pathProperty } = options;
@@ -208,7 +208,7 @@ export function requireApproval(
     /** The tools that are asked about. Left out: every tool that is not read-only. */
     readonly tools?: readonly Tool[] | undefined;
   } = {},
-): ToolPolicy {
+): DefinedPolicy {
   checkOptionNames("requireApproval", options, { tools: true });
   if (typeof ask !== "function")
     throw new DefinitionError(`requireApproval needs a function that is asked, not ${describeValue(ask)}.`);

@@ -48,6 +48,11 @@ test("KIT-9 feedback shows the time and the budget that are left, or a text; not
   expect(await said(budgetFeedback({ every }), false)).toBe("");
 });
 
+test("KIT-11 ERR-3 requireFiles says that it was given no path, or what was none", () => {
+  expect(() => requireFiles()).toThrow('requireFiles takes paths, requireFiles("a.md", "b.md"), and was given none.');
+  expect(() => requireFiles("a", 1 as never)).toThrow('requireFiles takes paths, requireFiles("a.md", "b.md"), not 1.');
+});
+
 const ask = (checker: ReturnType<typeof requireFiles>, ...written: readonly string[]) => {
   const prompt = definePrompt({
     key: "files",

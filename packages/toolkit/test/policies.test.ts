@@ -1,5 +1,12 @@
 import { definePrompt, defineTool, Filesystem, provide, provideFactory, toolError } from "@proviso/core";
-import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
+import {
+  createSession,
+  memoryConversations,
+  memoryFilesystem,
+  modelAdapter,
+  readConversation,
+  withConversation,
+} from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import {
   filesystemTools,
@@ -34,6 +41,32 @@ test("KIT-6 a tool is denied until those before it have succeeded", async () => 
     "build prod",
     "deploy prod",
   ]);
+});
+
+test("SES-4 CNV-1 a turn with policies of the toolkit has the slices that the guide spreads", async () => {
+  const policies = [
+    sequentialDependency({ tool: deploy, after: [build] }),
+    readBeforeWrite({ read: [check], write: [deploy] }),
+    requireApproval(() => ({ approved: true })),
+  ] as const;
+  expect(policies.map(({ slices }) => slices.length)).toEqual([1, 1, 0]);
+  const prompt = definePrompt({ key: "work", sections: [{ key: "s", role: "user", text: "Work.", tools: [build] }] });
+  const store = memoryConversations();
+  for (const policy of policies) {
+    const steps = [{ toolCalls: [{ name: "build", arguments: {} }] }, { text: "Built." }];
+    const adapter = modelAdapter(scriptedModel(steps));
+    const slices = [...prompt.slices, ...policy.slices];
+    await withConversation(
+      store,
+      policy.name,
+      (turn) => turn.evaluate(adapter, prompt.bind(), { policies: [policy] }),
+      {
+        slices,
+      },
+    );
+    const saved = await readConversation(store, policy.name, { slices });
+    expect(saved?.session.slices().filter((each) => policy.slices.includes(each))).toEqual(policy.slices);
+  }
 });
 
 const tools = filesystemTools();

@@ -43,7 +43,7 @@ export class Checked {
   }
 }
 
-export function textOf(value: unknown): string {
+function textOf(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined");
 }
 

@@ -52,6 +52,12 @@ export interface PolicyParts {
  */
 export type ToolPolicy = PolicyParts & OneOf<Pick<PolicyParts, "check" | "approve" | "unknown">>;
 
+/** What `definePolicy` returns: its slices are a list, also where it was given none. */
+export type DefinedPolicy = ToolPolicy & {
+  /** Slices that the policy reads or writes. `withConversation` is given them where the policy is one of evaluate's options. */
+  readonly slices: readonly Slice[];
+};
+
 type OneOf<T> = { [K in keyof T]-?: Required<Pick<T, K>> }[keyof T];
 
 /** What `approve` may use: it runs outside the call's transaction, so it changes nothing. */
@@ -79,7 +85,7 @@ export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
       context: ToolContext,
     ): PolicyDecision | undefined | Promise<PolicyDecision | undefined>;
   },
-): ToolPolicy {
+): DefinedPolicy {
   const { name, check, approve, unknown } = policy as { readonly [K in keyof typeof policy]: unknown };
   if (typeof name !== "string" || name === "") throw new DefinitionError("A policy needs a name.");
   checkOptionNames(`The policy "${name}"`, policy, policyNames);
@@ -88,7 +94,7 @@ export function definePolicy<const T extends readonly Tool[] = readonly Tool[]>(
     throw new DefinitionError(`The policy "${name}" needs check, approve or unknown: a function.`);
   }
   checkLists(`policy "${name}"`, policy, "tools", "slices", "uses");
-  return frozenCopy({ ...policy }, []) as unknown as ToolPolicy;
+  return frozenCopy({ ...policy, slices: policy.slices ?? [] }, []) as unknown as DefinedPolicy;
 }
 
 /** What a section or a prompt holds of a policy: a copy that cannot change, unless it cannot change itself. */

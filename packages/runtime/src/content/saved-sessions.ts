@@ -7,6 +7,18 @@ export function markSaved(session: Session): void {
   saved.add(session);
 }
 
+const toldAgain = /* @__PURE__ */ new WeakSet<Session>();
+
+/** Marks the session of a conversation whose evaluation is answered from a turn that it has: it stays as it is. */
+export function markToldAgain(session: Session): void {
+  toldAgain.add(session);
+}
+
+/** Whether the evaluation that has ended was answered so; the next one is not. */
+export function takeToldAgain(session: Session): boolean {
+  return toldAgain.delete(session);
+}
+
 export function isSaved(session: Session): boolean {
   return saved.has(session);
 }

@@ -16,7 +16,7 @@ import {
   type Slice,
 } from "@proviso/core";
 import { onAbort } from "../abort.ts";
-import { markSaved } from "../content/saved-sessions.ts";
+import { markSaved, takeToldAgain } from "../content/saved-sessions.ts";
 import { frozenMessages } from "../conversation.ts";
 import { isAbortSignal } from "../evaluate-options.ts";
 import type { ConversationState } from "./saved.ts";
@@ -189,8 +189,12 @@ function turnsOf({ id, session, signal, slices, messages, goOnFrom }: TurnParts)
       const { begun, response } = startOrStop(() => start({ ...options, ...history, session, signal: limited }), stops);
       running = response
         .then(
-          (answered) => goOnFrom(answered.messages),
+          (answered) => {
+            // The turn of a run that is told again is in the conversation, and others may be behind it.
+            if (!takeToldAgain(session)) goOnFrom(answered.messages);
+          },
           (error: unknown) => {
+            if (takeToldAgain(session)) return;
             // An evaluation that could not begin may name no history at all.
             if (isEvaluationFailure(error) && error.messages.length > 0) goOnFrom(error.messages);
           },

@@ -4,6 +4,7 @@ import type { Run } from "../run.ts";
 import { differenceIn } from "./compare.ts";
 import type { EntryContent, JournalEntry, RecordedHistory } from "./entries.ts";
 import type { RecordedSession } from "./session.ts";
+import { earlierOf } from "./told-again.ts";
 
 type Begun = Extract<EntryContent, { readonly kind: "begun" }>;
 
@@ -67,6 +68,6 @@ function historyOf(run: Run, { messages, continueFrom }: EvaluateOptions): Pick<
 /** Gives an evaluation that is replayed the history that the recorded one was given. */
 export function recallHistory({ conversation }: Run, { messages, question, earlier, added }: RecordedHistory): void {
   conversation.replace({ messages, question });
-  conversation.earlier = earlier ?? (question === messages.length - 1 ? question : messages.length);
+  conversation.earlier = earlierOf({ messages, question, earlier });
   conversation.added = added;
 }

@@ -24,7 +24,7 @@ export function recordedSession(
   begun: JournalEntry | undefined,
   options: EvaluateOptions,
   prompt: Prompt,
-  of: Pick<RunSource, "mode"> & { readonly runId: string; newId(): string },
+  of: Pick<RunSource, "mode"> & { readonly runId: string; readonly isEnded?: boolean; newId(): string },
 ): RecordedSession {
   const given = options.session;
   if (begun?.kind !== "begun") {
@@ -49,7 +49,7 @@ export function recordedSession(
     const core = coreOf(given);
     if (of.mode !== "fork" && given.id !== id) {
       throw new DefinitionError(
-        `The session of the run "${of.runId}" is "${id}", not "${given.id}". ${remedy(given, id, of.runId)}`,
+        `The session of the run "${of.runId}" is "${id}", not "${given.id}". ${remedy(given, id, of)}`,
       );
     }
     const now = given.toJSON() as unknown as { readonly slices: SavedSlices; readonly seq: number };
@@ -57,7 +57,7 @@ export function recordedSession(
     if (canonicalJson(present) !== canonicalJson(state)) {
       if (!isNew(given, now)) {
         throw new DefinitionError(
-          `The session "${given.id}" is not as it was when the run "${of.runId}" began. ${remedy(given, id, of.runId)}`,
+          `The session "${given.id}" is not as it was when the run "${of.runId}" began. ${remedy(given, id, of)}`,
         );
       }
       const restored = restoreSession(json, { slices: [...new Set(slices)] });
@@ -73,7 +73,17 @@ export function recordedSession(
 }
 
 /** What to do about a session that is not the recorded one. */
-function remedy(given: Session, id: string, runId: string): string {
+function remedy(
+  given: Session,
+  id: string,
+  { runId, isEnded = false }: { readonly runId: string; readonly isEnded?: boolean },
+): string {
+  if (isSaved(given) && isEnded) {
+    return (
+      "The run has ended, and its turn is not in the conversation, or not as it was recorded. Its answer is read without " +
+      `the conversation: adapter.evaluate(prompt, { run: journal.replay(${JSON.stringify(runId)}) }).`
+    );
+  }
   if (isSaved(given)) {
     return (
       "A run of a conversation has to end before the conversation goes on: end it outside, by adapter.evaluate with its " +

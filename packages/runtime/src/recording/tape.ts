@@ -22,6 +22,7 @@ import { recordedSession, type RecordedSession } from "./session.ts";
 import { goesOn } from "./standing.ts";
 import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
+import { optionsToTellAgain } from "./told-again.ts";
 import { flat } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
@@ -54,6 +55,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       mode: this.source.mode,
       newId: () => this.newSessionId(),
       runId: this.runId,
+      isEnded: this.opened.isEnded,
     });
     this.core = this.#session.core;
     flat(this.core.session.id);
@@ -109,6 +111,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
 
   options(given: EvaluateOptions): EvaluateOptions {
     const begun = this.opened.entries[0];
+    if (this.source.mode === "run") return optionsToTellAgain(this.opened, given);
     if (!this.isReplay || begun?.kind !== "begun") return given;
     const { maxTurns, maxRepairs, toolChoice } = begun.options;
     return { ...given, maxTurns, maxRepairs, toolChoice, messages: undefined, continueFrom: undefined };

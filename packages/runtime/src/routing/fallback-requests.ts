@@ -264,8 +264,13 @@ function inOrder(order: RouteOrder, candidates: readonly RouteCandidate[], promp
   }
   // A copy of a candidate stands for it.
   const isOne = (one: unknown): boolean => isRecord(one) && candidates.some(({ index }) => index === one["index"]);
-  if (Array.isArray(ordered) && Array.from(ordered).every(isOne)) return ordered as readonly RouteCandidate[];
-  throw new DefinitionError(`fallback: order must return a list of its candidates, not ${describeValue(ordered)}.`);
+  const foreign = Array.isArray(ordered) ? Array.from(ordered).findIndex((one) => !isOne(one)) : undefined;
+  if (foreign === -1) return ordered as readonly RouteCandidate[];
+  const why =
+    foreign === undefined
+      ? `, not ${describeValue(ordered)}`
+      : `, and item ${foreign} of what it returned is ${describeValue((ordered as readonly unknown[])[foreign])}`;
+  throw new DefinitionError(`fallback: order must return a list of its candidates${why}.`);
 }
 
 /** Tokens of an answer whose length is not known. */

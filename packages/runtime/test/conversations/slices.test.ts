@@ -54,7 +54,7 @@ test("CNV-1 a turn whose slices the conversation was not given is refused before
 
 test("CNV-1 with the slices of the prompt and of the policies in the options the conversation goes on", async () => {
   const { store, use } = world();
-  const slices = [...prompt.slices, ...(policy.slices ?? [])];
+  const slices = [...prompt.slices, ...policy.slices];
   await withConversation(store, "ada", use({ policies: [policy] }), { slices });
   const { output, messages } = await withConversation(store, "ada", use({ policies: [policy] }), { slices });
   expect(output).toBe("Two.");

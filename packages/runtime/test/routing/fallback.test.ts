@@ -394,6 +394,16 @@ test("RTE-13 an empty chain, a foreign adapter, and an adapter that is there twi
   }
 });
 
+test("RTE-13 ERR-3 the message of an empty chain, and of an order with a stranger, says what was wrong", async () => {
+  expect(() => fallback([])).toThrow("fallback needs a list of at least one adapter, not an empty list.");
+  const ordered = (order: unknown) =>
+    fallback([modelAdapter(scriptedModel([]))], { order: order as never }).evaluate(prompt);
+  await expect(ordered((all: readonly object[]) => [all[0], "b"])).rejects.toThrow(
+    'fallback: order must return a list of its candidates, and item 1 of what it returned is "b".',
+  );
+  await expect(ordered(() => "b")).rejects.toThrow('a list of its candidates, not "b".');
+});
+
 test("RTE-13 options that cannot be are refused where the chain is made", () => {
   const one = modelAdapter(named("a", []).provider);
   const wrong = [{ on: ["odd"] }, { on: "timeout" }, { breaker: { failures: 0 } }, { breaker: true }, { order: 1 }];

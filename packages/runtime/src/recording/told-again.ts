@@ -1,0 +1,63 @@
+// A run that has ended and is asked again in its own conversation, which has its turn already: a client's second try.
+import type { AssistantMessage, EvaluateOptions, FrameworkEvent, Message } from "@proviso/core";
+import { isSaved, markToldAgain } from "../content/saved-sessions.ts";
+import { isSameJson } from "./compare.ts";
+import type { JournalEntry, RecordedHistory } from "./entries.ts";
+import type { OpenedSource } from "./run-source.ts";
+
+/**
+ * Where the conversation that asks has the turn of the run, the options with what the run began with: the history before
+ * it, and the run's own session. The conversation is marked then, and stays as it is. Else the options as they are.
+ */
+export function optionsToTellAgain(opened: OpenedSource, given: EvaluateOptions): EvaluateOptions {
+  const { session, messages } = given;
+  const [begun] = opened.entries;
+  if (!opened.isEnded || begun?.kind !== "begun" || begun.history === undefined) return given;
+  if (session === undefined || messages === undefined || !isSaved(session) || session.id !== begun.session.id)
+    return given;
+  const earlier = earlierOf(begun.history);
+  if (!hasTurn(messages, earlier, begun.history, answersIn(opened.entries))) return given;
+  markToldAgain(session);
+  return { ...given, session: undefined, messages: messages.slice(0, earlier) };
+}
+
+/** How many messages came before an evaluation. Older records do not say it: there all but the question did. */
+export function earlierOf({ messages, question, earlier }: RecordedHistory): number {
+  return earlier ?? (question === messages.length - 1 ? question : messages.length);
+}
+
+/** The same messages before the turn, and in it the same answers of the model; a turn without any has the same question. */
+function hasTurn(
+  messages: readonly Message[],
+  earlier: number,
+  history: RecordedHistory,
+  answers: readonly Answer[],
+): boolean {
+  const same = answers.length === 0 ? history.messages.length : earlier;
+  if (messages.length <= earlier || messages.length < same) return false;
+  for (let place = 0; place < same; place++) if (!isSameJson(history.messages[place], messages[place])) return false;
+  const said = messages.slice(earlier).filter((message) => message.role === "assistant");
+  return answers.every((answer, place) => isAnswer(said[place], answer));
+}
+
+type Answer = Pick<Extract<FrameworkEvent, { readonly type: "provider.responded" }>, "text" | "toolCalls">;
+
+/** The answers of a run's own evaluation; of one that began again, those of its last attempt. */
+function answersIn(entries: readonly JournalEntry[]): readonly Answer[] {
+  const own = entries[0]?.evaluationId;
+  let answers: Answer[] = [];
+  for (const entry of entries) {
+    if (entry.kind !== "event" || entry.evaluationId !== own) continue;
+    if (entry.event.type === "evaluation.restarted") answers = [];
+    if (entry.event.type === "provider.responded") answers.push(entry.event);
+  }
+  return answers;
+}
+
+function isAnswer(message: AssistantMessage | undefined, { text, toolCalls }: Answer): boolean {
+  if (message?.text !== text || message.toolCalls.length !== toolCalls.length) return false;
+  return message.toolCalls.every(({ id, name, arguments: given }, place) => {
+    const call = toolCalls[place];
+    return call?.id === id && call.name === name && call.arguments === given;
+  });
+}
