@@ -1,5 +1,6 @@
 import { expect, inject, test } from "vitest";
-import { simulateRun, type RunOutcome } from "../src/runs/simulate-run.ts";
+import type { RunOutcome } from "../src/runs/checked.ts";
+import { simulateRun } from "../src/runs/simulate-run.ts";
 
 // The simulation's command runs others: npx -y pnpm@12 simulate:runs --seeds 10000.
 // A slice of them, and the seeds that have all kinds between them, so far.

@@ -35,7 +35,7 @@ const usage = shape<Usage>({
   estimated: flag,
 });
 export const toolCall = shape({ id: text, name: text, arguments: text });
-/** One of the references to a file: what else it has depends on its kind. */
+/** A reference to a file: what else it has depends on its kind. */
 export const file = shape({ kind: text });
 const texts = listOf(text);
 const some = optional(listOf(isRecord));
@@ -66,6 +66,7 @@ const table: Table = {
     turn: count,
     attempt: count,
     messages: count,
+    // oxlint-disable-next-line proviso/plain-words -- the name is part of the public event
     said: optional(texts),
     prompt: optional(shape({ text, sections, tools: texts })),
   },

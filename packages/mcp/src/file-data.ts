@@ -11,7 +11,7 @@ export interface FileData {
 /** Puts the names of files in the place of their data. */
 export interface DataNames {
   inText(text: string): string;
-  /** The same value where nothing in it is data of a file. */
+  /** Returns the value itself where nothing in it is data of a file. */
   inValue(value: unknown): unknown;
 }
 

@@ -14,17 +14,17 @@ const sent = new WeakMap<object, object>();
  */
 export function resultOf(answer: unknown, isStructured: boolean): ToolReturn<unknown> {
   const { content, structuredContent, isError } = isRecord(answer) ? answer : {};
-  const { text: said, files, data } = contentOf(content);
+  const { text: whole, files, data } = contentOf(content);
   const names = dataNames(data);
-  const text = names.inText(said);
+  const text = names.inText(whole);
   if (isError === true) return toolError([text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n"));
   if (structuredContent === undefined) {
     return isStructured ? toolOk(undefined, { message: text, files }) : toolOk(text, { files });
   }
   const value = withoutData(structuredContent, names);
   // Servers repeat the structured content as text, for clients that do not know it: the model reads it once.
-  if (isSameJson(said, structuredContent)) return toolOk(value, { files });
-  const isRead = (said !== "" && isTextOf(said, structuredContent)) || repeatsBlocks(structuredContent, content);
+  if (isSameJson(whole, structuredContent)) return toolOk(value, { files });
+  const isRead = (whole !== "" && isTextOf(whole, structuredContent)) || repeatsBlocks(structuredContent, content);
   return toolOk(value, { message: text, hideValue: isRead, files });
 }
 

@@ -13,8 +13,8 @@ import {
   type JournalRun,
   type PromptResponse,
 } from "@proviso/core";
-import { createJournal, type Journal } from "@proviso/journal";
-import { memoryStore, type JournalStore } from "@proviso/journal/internal";
+import { createJournal, type Journal, type JournalStore } from "@proviso/journal";
+import { memoryStore } from "@proviso/journal/internal";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, type FakeClock } from "@proviso/runtime/testing";
 import { randomFrom, type Random } from "../random.ts";
@@ -84,7 +84,7 @@ class Process implements Attempt {
   readonly #of: Interrupted;
   readonly #interruption: Interruption;
   readonly #clock: FakeClock;
-  readonly #environment: { readonly clock: Clock; readonly random: () => number; readonly newId: () => string };
+  readonly #environment: Omit<ReturnType<typeof fakeEnvironment>, "clock"> & { readonly clock: Clock };
   readonly #stopping = new AbortController();
   readonly #interrupted = Promise.withResolvers<"gone" | "taken">();
   #steps = 0;

@@ -7,16 +7,16 @@ export function markSaved(session: Session): void {
   saved.add(session);
 }
 
-const toldAgain = /* @__PURE__ */ new WeakSet<Session>();
+const answeredAgain = /* @__PURE__ */ new WeakSet<Session>();
 
 /** Marks the session of a conversation whose evaluation is answered from a turn that it has: it stays as it is. */
-export function markToldAgain(session: Session): void {
-  toldAgain.add(session);
+export function markAnsweredAgain(session: Session): void {
+  answeredAgain.add(session);
 }
 
 /** Whether the evaluation that has ended was answered so; the next one is not. */
-export function takeToldAgain(session: Session): boolean {
-  return toldAgain.delete(session);
+export function takeAnsweredAgain(session: Session): boolean {
+  return answeredAgain.delete(session);
 }
 
 export function isSaved(session: Session): boolean {

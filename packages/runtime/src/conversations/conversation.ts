@@ -16,7 +16,7 @@ import {
   type Slice,
 } from "@proviso/core";
 import { onAbort } from "../abort.ts";
-import { markSaved, takeToldAgain } from "../content/saved-sessions.ts";
+import { markSaved, takeAnsweredAgain } from "../content/saved-sessions.ts";
 import { frozenMessages } from "../conversation.ts";
 import { isAbortSignal } from "../evaluate-options.ts";
 import type { ConversationState } from "./saved.ts";
@@ -190,11 +190,11 @@ function turnsOf({ id, session, signal, slices, messages, goOnFrom }: TurnParts)
       running = response
         .then(
           (answered) => {
-            // The turn of a run that is told again is in the conversation, and others may be behind it.
-            if (!takeToldAgain(session)) goOnFrom(answered.messages);
+            // The turn of a run that is answered again is in the conversation, and others may be behind it.
+            if (!takeAnsweredAgain(session)) goOnFrom(answered.messages);
           },
           (error: unknown) => {
-            if (takeToldAgain(session)) return;
+            if (takeAnsweredAgain(session)) return;
             // An evaluation that could not begin may name no history at all.
             if (isEvaluationFailure(error) && error.messages.length > 0) goOnFrom(error.messages);
           },

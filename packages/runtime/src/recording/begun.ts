@@ -4,7 +4,7 @@ import type { Run } from "../run.ts";
 import { differenceIn } from "./compare.ts";
 import type { EntryContent, JournalEntry, RecordedHistory } from "./entries.ts";
 import type { RecordedSession } from "./session.ts";
-import { earlierOf } from "./told-again.ts";
+import { earlierOf } from "./answered-again.ts";
 
 type Begun = Extract<EntryContent, { readonly kind: "begun" }>;
 

@@ -22,7 +22,7 @@ import { recordedSession, type RecordedSession } from "./session.ts";
 import { goesOn } from "./standing.ts";
 import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
-import { optionsToTellAgain } from "./told-again.ts";
+import { optionsToAnswerAgain } from "./answered-again.ts";
 import { flat } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
@@ -111,7 +111,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
 
   options(given: EvaluateOptions): EvaluateOptions {
     const begun = this.opened.entries[0];
-    if (this.source.mode === "run") return optionsToTellAgain(this.opened, given);
+    if (this.source.mode === "run") return optionsToAnswerAgain(this.opened, given);
     if (!this.isReplay || begun?.kind !== "begun") return given;
     const { maxTurns, maxRepairs, toolChoice } = begun.options;
     return { ...given, maxTurns, maxRepairs, toolChoice, messages: undefined, continueFrom: undefined };

@@ -1,6 +1,6 @@
 // A run that has ended and is asked again in its own conversation, which has its turn already: a client's second try.
 import type { AssistantMessage, EvaluateOptions, FrameworkEvent, Message } from "@proviso/core";
-import { isSaved, markToldAgain } from "../content/saved-sessions.ts";
+import { isSaved, markAnsweredAgain } from "../content/saved-sessions.ts";
 import { isSameJson } from "./compare.ts";
 import type { JournalEntry, RecordedHistory } from "./entries.ts";
 import type { OpenedSource } from "./run-source.ts";
@@ -9,7 +9,7 @@ import type { OpenedSource } from "./run-source.ts";
  * Where the conversation that asks has the turn of the run, the options with what the run began with: the history before
  * it, and the run's own session. The conversation is marked then, and stays as it is. Else the options as they are.
  */
-export function optionsToTellAgain(opened: OpenedSource, given: EvaluateOptions): EvaluateOptions {
+export function optionsToAnswerAgain(opened: OpenedSource, given: EvaluateOptions): EvaluateOptions {
   const { session, messages } = given;
   const [begun] = opened.entries;
   if (!opened.isEnded || begun?.kind !== "begun" || begun.history === undefined) return given;
@@ -17,7 +17,7 @@ export function optionsToTellAgain(opened: OpenedSource, given: EvaluateOptions)
     return given;
   const earlier = earlierOf(begun.history);
   if (!hasTurn(messages, earlier, begun.history, answersIn(opened.entries))) return given;
-  markToldAgain(session);
+  markAnsweredAgain(session);
   return { ...given, session: undefined, messages: messages.slice(0, earlier) };
 }
 
@@ -26,7 +26,7 @@ export function earlierOf({ messages, question, earlier }: RecordedHistory): num
   return earlier ?? (question === messages.length - 1 ? question : messages.length);
 }
 
-/** The same messages before the turn, and in it the same answers of the model; a turn without any has the same question. */
+/** Compares the messages before the turn, and in it the answers of the model; of a turn without any, the question. */
 function hasTurn(
   messages: readonly Message[],
   earlier: number,
@@ -36,8 +36,8 @@ function hasTurn(
   const same = answers.length === 0 ? history.messages.length : earlier;
   if (messages.length <= earlier || messages.length < same) return false;
   for (let place = 0; place < same; place++) if (!isSameJson(history.messages[place], messages[place])) return false;
-  const said = messages.slice(earlier).filter((message) => message.role === "assistant");
-  return answers.every((answer, place) => isAnswer(said[place], answer));
+  const given = messages.slice(earlier).filter((message) => message.role === "assistant");
+  return answers.every((answer, place) => isAnswer(given[place], answer));
 }
 
 type Answer = Pick<Extract<FrameworkEvent, { readonly type: "provider.responded" }>, "text" | "toolCalls">;
