@@ -19,7 +19,7 @@ export const runMutations: readonly Mutation[] = [
   {
     name: "calls that a limit stopped are not asked about",
     file: recording("standing.ts"),
-    find: "return this.#isStopped && (ran || !this.#begun.has(`${turn} ${callId}`));",
+    find: "return this.#isStopped && (ran || !this.hasBegun({ turn, callId }));",
     replace: "return false;",
   },
   {

@@ -69,7 +69,7 @@ const contents: Readonly<Record<string, object>> = {
       "no value": { success: true, message: "", hideValue: false },
       "a message": { success: true, message: "m", value: 1, hideValue: false },
       "a value that is hidden": { success: true, message: "", value: 1, hideValue: true },
-      files: { success: true, message: "", value: 1, hideValue: false, files: [{ hash: "h" }] },
+      files: { success: true, message: "", value: 1, hideValue: false, files: [{ kind: "image", hash: "h" }] },
       "another order": { message: "", success: true, value: 1, hideValue: false },
       "a failure": { success: false, message: "m" },
     }).map(([name, result]) => [`invoked, with ${name}`, { kind: "event", event: { ...invoked, result, ...after } }]),

@@ -74,7 +74,7 @@ describe("ERR-4 an unknown option is refused", () => {
       () => createSession("thread-1" as never),
       'createSession takes { slices, id }, not "thread-1".',
     ],
-    ["slices alone", () => createSession([] as never), "createSession takes { slices, id }, not a list."],
+    ["slices alone", () => createSession([] as never), "createSession takes { slices, id }, not an empty list."],
   ])("ERR-4 %s is refused", (_, use, message) => {
     expect(use).toThrow(new DefinitionError(message));
   });

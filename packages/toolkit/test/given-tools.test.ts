@@ -46,7 +46,7 @@ describe("KIT-11 what is given to a policy or a checker is looked at when it is 
       'staticFeedback("x", { every }) needs every: { calls: 5 } or { ms: 60_000 }, for example.',
     ],
     [() => js(staticFeedback)(5, { every: { calls: 1 } }), "staticFeedback needs a text, not 5."],
-    [() => js(requireFiles)(), 'requireFiles takes paths, requireFiles("a.md", "b.md"), not undefined.'],
+    [() => js(requireFiles)(), 'requireFiles takes paths, requireFiles("a.md", "b.md"), and was given none.'],
     [() => js(requireFiles)(["a.md"]), 'requireFiles takes paths, requireFiles("a.md", "b.md"), not a list.'],
     [() => js(allOf)([requireFiles("a.md")]), "The completion of allOf must be one checker"],
     [() => js(anyOf)(requireFiles), "The completion of anyOf must be one checker"],

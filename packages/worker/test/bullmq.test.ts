@@ -1,4 +1,4 @@
-import { allow, definePolicy, definePrompt, suspend, ThrottleError } from "@proviso/core";
+import { allow, definePolicy, definePrompt, deny, suspend, ThrottleError } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
@@ -157,7 +157,9 @@ describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { 
     await queue.resolve(asked[0]?.pending.token ?? "", allow());
     expect((await queue.result(kind, "one")).text).toBe("1 for ada");
     expect(done).toEqual(["bob 1", "ada 1"]);
-    await expect(queue.resolve(asked[0]?.pending.token ?? "", allow())).rejects.toMatchObject({ reason: "token" });
+    const token = asked[0]?.pending.token ?? "";
+    await queue.resolve(token, allow());
+    await expect(queue.resolve(token, deny("no"))).rejects.toMatchObject({ reason: "token" });
   });
 
   test("FLT-4 a decision that comes while the run is put aside is not lost", async () => {
