@@ -56,7 +56,7 @@ async function rounds(
   // The output schema is left out: the tool checks it.
   const toolDefinition = { name, inputSchema } as never;
   let params: Readonly<Record<string, unknown>> = { name, arguments: input };
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round <= mostRounds; round++) {
     const answer: unknown = await client.callTool(params as never, {
       toolDefinition,
       allowInputRequired: true,
@@ -68,6 +68,8 @@ async function rounds(
       },
     });
     if (!sdk.isInputRequiredResult(answer)) return answer as CallToolResult;
+    // Nobody is asked for an answer that would not be sent.
+    if (round === mostRounds) break;
     const { inputRequests, requestState } = answer as {
       readonly inputRequests?: unknown;
       readonly requestState?: unknown;

@@ -60,7 +60,7 @@ export function mcpTools(source: McpSource, options: McpToolsOptions = {}): read
   }
   const offered = definitions.filter(({ name }) => only === undefined || only.includes(name));
   const names = offered.map(({ name }) => [name, toolName(prefix, name)] as const);
-  const reader = resources ? ([["read_resource", `${prefix}read_resource`]] as const) : [];
+  const reader = resources ? ([["read_resource", toolName(prefix, "read_resource")]] as const) : [];
   checkNames([...names, ...reader], serverName);
   const tools = offered.map((info, index) => {
     const name = names[index]?.[1] ?? "";

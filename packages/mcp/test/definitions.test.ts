@@ -46,7 +46,9 @@ describe("MCP-2 names", () => {
       'The tools "a.b" and "a/b" of hostile would both be called a_b',
     );
     await using server = await listing(tool("read_resource"));
-    expect(() => mcpTools(server, { resources: true })).toThrow(DefinitionError);
+    for (const prefix of ["", "my_", "my server ", "y".repeat(80)]) {
+      expect(() => mcpTools(server, { resources: true, prefix }), prefix).toThrow(DefinitionError);
+    }
   });
 
   test("MCP-2 an unknown name in only or trust is refused with those there are", async () => {

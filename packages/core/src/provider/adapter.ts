@@ -96,7 +96,7 @@ export interface EvaluateOptions {
   /**
    * Keeps what happens in a journal, and goes on from what is kept there. Nothing yet: the run begins. A part: it is
    * continued after its last step. All: the recorded answer is given again. Evaluations inside calls are part of the run
-   * around them and take none; an agent refuses it. Default: nothing is kept.
+   * around them and take none. Default: nothing is kept.
    */
   readonly run?: JournalRun | undefined;
   // what is wanted of the model

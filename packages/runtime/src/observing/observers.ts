@@ -1,4 +1,4 @@
-// The observers of an adapter, checked; `load.ts` loads what calls them.
+// The observers of an adapter, checked; `evaluate.ts` loads what calls them.
 import { DefinitionError, type Observer } from "@proviso/core";
 import { isIdle, ofEvaluation, type EachObserver, type IdleObserver } from "@proviso/core/internal";
 

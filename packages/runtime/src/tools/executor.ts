@@ -64,7 +64,7 @@ async function executeRest(run: Run, calls: readonly ToolCall[], kept: KeptCalls
   return { answers: kept.answers.map((answer) => answer ?? (others.next().value as ToolMessage)), stop };
 }
 
-/** Answers all calls with an unexpected error; what they did is undone. */
+/** Answers all calls with an unexpected error. What they did is undone where their transactions end. */
 function unforeseenResults(calls: readonly ToolCall[], cause: unknown): TurnOutcome {
   const stop = internalFailure(cause, "tool");
   const result = failed(stop.message);
