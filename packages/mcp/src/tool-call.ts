@@ -68,7 +68,7 @@ async function rounds(
       },
     });
     if (!sdk.isInputRequiredResult(answer)) return answer as CallToolResult;
-    // Nobody is asked for an answer that would not be sent.
+    // An answer to it would not be sent.
     if (round === mostRounds) break;
     const { inputRequests, requestState } = answer as {
       readonly inputRequests?: unknown;
