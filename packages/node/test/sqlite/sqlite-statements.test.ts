@@ -22,6 +22,10 @@ test.each([
   'PRAGMA "foreign_keys" = 0',
   "EXPLAIN PRAGMA query_only = 1",
   "EXPLAIN QUERY PLAN COMMIT",
+  "SELECT $a('); COMMIT; --')",
+  "SELECT @a::b(\"); PRAGMA query_only = 0; --\")",
+  "SELECT :a([); ATTACH ':memory:' AS other; --])",
+  "SELECT $a(/*); ROLLBACK; --*/)",
   "INSERT OR ROLLBACK INTO notes (text) VALUES ('first')",
   "CREATE TABLE more (a UNIQUE ON CONFLICT ROLLBACK)",
   "CREATE TABLE more (a REFERENCES notes DEFERRABLE INITIALLY DEFERRED)",
@@ -51,6 +55,7 @@ test.each([
   "PRAGMA table_info(notes)",
   "PRAGMA main.user_version = 3",
   "EXPLAIN CREATE TRIGGER t AFTER INSERT ON notes BEGIN DELETE FROM notes; END",
+  "SELECT $commit, @rollback, :a::end, $a(COMMIT)",
   ";;",
 ])("RES-4 %s is run", async (sql) => {
   expect(await call([sqliteResource(memoryDatabase())], (mine) => mine.exec(sql))).toMatchObject({ success: true });
@@ -99,10 +104,14 @@ test("RES-4 SQLite's own parser finds no transaction, database or foreign PRAGMA
   const script = fc
     .array(piece, { minLength: 1, maxLength: 14 })
     .map((pieces) => pieces.join(pieces.length % 2 ? " " : ""));
+  const parameter = fc.constantFrom("$a", "@a", ":a", "#a", "$a::b", "$é", "$1", "?1", "$::a", "$");
   const full = fc.oneof(
     script,
     script.map((text) => `CREATE TRIGGER IF NOT EXISTS t AFTER INSERT ON notes BEGIN SELECT 1; ${text}; END; ${text}`),
     fc.tuple(script, script).map(([a, b]) => `SELECT 1 ${a}; ${b}`),
+    fc
+      .tuple(parameter, fc.constantFrom("'", '"', "`", "[", "--", "/*", ""), script)
+      .map(([name, hiding, text]) => `SELECT ${name}(${hiding}); ${text}; --'"\`]*/)`),
   );
   let run = 0;
   const numRuns = inject("exhaustive") ? 20_000 : 6_000;
