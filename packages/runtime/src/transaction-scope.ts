@@ -18,7 +18,7 @@ import { coreOf, withCore, type SessionCore } from "./session/session-core.ts";
 import { runAsPartOf } from "./transactions/async-context.ts";
 import { endTransaction, othersInside, restoreSavepoints, rollback } from "./transactions/ending.ts";
 import { enclosing, originOf, rememberBody, type Enclosing } from "./transactions/session-view.ts";
-import { takeSavepoints, type Savepoint } from "./transactions/snapshots.ts";
+import { assertUsable, takeSavepoints, type Savepoint } from "./transactions/snapshots.ts";
 import { beginTransaction, LockFault, type Transaction, type TransactionHost } from "./transactions/transaction.ts";
 
 /** Session and resources as one; errors name the tag. */
@@ -75,7 +75,8 @@ export async function createSnapshot(scope: TransactionScope): Promise<Snapshot>
  * stay delivered, log slices keep their entries. In the body of a transaction it is undone with that. What a close throws is
  * what closing the resources rejects with; the restore does not reject for it.
  * @throws {DefinitionError} for a snapshot of another session or of other resources.
- * @throws {UnusableError} when a resource cannot be restored: the session is unusable from then on.
+ * @throws {UnusableError} for a session or a resource that cannot be used any more, before anything is restored; and when a
+ * resource cannot be restored: the session is unusable from then on.
  */
 export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapshot): Promise<void> {
   const known = snapshots.get(snapshot);
@@ -83,6 +84,7 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
     throw new DefinitionError(`The snapshot ${nameOf(snapshot.tag)} is not of this session and these resources.`);
   }
   await locked(scope, "locks", async ({ core, context, transaction: own }) => {
+    for (const { resource } of known.savepoints) assertUsable(resource);
     core.restore(known.mark, own.parent && originOf(own.parent));
     await restoreSavepoints(own, known.savepoints, `the snapshot ${nameOf(snapshot.tag)} could not be restored`);
     const removed = context.removeSince(known.position);

@@ -9,7 +9,8 @@ export interface SessionState {
    * Runs the reducers at once; listeners receive the event when the call commits. A reducer that throws fails the call,
    * unless the handler looks at the result's `ok` or `errors` and so decides itself. The event is frozen at every
    * depth: reducers and listeners receive this very object, and no code can change it any more. A Date, a typed array
-   * or an instance of a class in it cannot be frozen: write a time as a text or as milliseconds.
+   * or an instance of a class in it cannot be frozen: write a time as a text or as milliseconds. The schema of an event
+   * is checked where it is made, by calling what `defineEvent` returned, and not here: call it for data from outside too.
    * @throws {DefinitionError} for what is no event of an application, or cannot be frozen.
    */
   dispatch(event: AppEvent): DispatchResult;
@@ -43,7 +44,8 @@ export interface Session extends SessionState {
   fork(options?: { id?: string }): Session;
   /**
    * Plain JSON, for `restoreSession`.
-   * @throws {DefinitionError} for a state that is not plain JSON, with its slice and path.
+   * @throws {DefinitionError} for a state that is no plain JSON, or that the schema of its slice does not accept, with its
+   * slice and path.
    */
   toJSON(): unknown;
 }

@@ -21,7 +21,7 @@ export interface SavedSession {
   readonly slices: readonly SavedSlice[];
 }
 
-/** @throws {DefinitionError} for a state that is not plain JSON, with its slice and path. */
+/** @throws {DefinitionError} for a state that could not be read again, with its slice and path. */
 export function sessionJson(session: {
   readonly id: string;
   readonly seq: number;
@@ -34,13 +34,27 @@ export function sessionJson(session: {
     const odd = oddInJson(state);
     if (odd !== undefined) {
       const where = odd.path.length === 0 ? "it" : pathText("", odd.path);
-      throw new DefinitionError(
-        `The state of slice "${name}" cannot be saved: ${where} ${odd.problem}. Keep plain JSON in it.`,
-      );
+      throw unsavable(name, `${where} ${odd.problem}. Keep plain JSON in it`);
+    }
+    const misfit = misfitOf(slice, state);
+    if (misfit !== undefined) {
+      const what = "Its reducers made a state that its schema does not accept";
+      throw unsavable(name, `${misfit}. ${what}: change one of them (an event has its "type" beside its data)`);
     }
     return state === undefined ? { name, kind } : { name, kind, state };
   });
   return { format: sessionFormat, version, id: session.id, seq: session.seq, slices };
+}
+
+function unsavable(slice: string, why: string): DefinitionError {
+  return new DefinitionError(`The state of slice "${slice}" cannot be saved: ${why}.`);
+}
+
+/** Why the slice's schema does not accept a state; undefined where it does. */
+function misfitOf({ schema }: Slice, state: unknown): string | undefined {
+  if (schema === undefined) return undefined;
+  const result = parseWithSchemaSync(schema, state);
+  return result.ok ? undefined : describeIssues(result.issues, result.unlisted);
 }
 
 /** @throws {DefinitionError} for JSON that is damaged, foreign or newer, with the path of the fault. */

@@ -65,8 +65,7 @@ export function wasUsedBefore(resource: unknown): boolean {
 /** Snapshots for this transaction and those around it that hold the resource and have none yet. */
 export function takeSnapshots(transaction: SnapshotOwner, participant: Participant): Promise<void> | undefined {
   if (participant.made?.isGone === true) return undefined;
-  const broken = unusable.get(participant.resource);
-  if (broken !== undefined) throw broken;
+  assertUsable(participant.resource);
   const around = transaction.parent && takeSnapshots(transaction.parent, participant);
   if (around !== undefined) return around.then(() => takeSnapshot(transaction, participant));
   return takeSnapshot(transaction, participant);
@@ -116,8 +115,10 @@ export interface Savepoint extends NamedResource {
   readonly snapshot: unknown;
 }
 
+/** @throws {UnusableError} for a resource that cannot be used any more. */
 export async function takeSavepoints(participants: readonly Participant[]): Promise<readonly Savepoint[]> {
   const taken: Savepoint[] = [];
+  for (const { resource } of participants) assertUsable(resource);
   for (const { resource, name } of participants) {
     taken.push({ resource, name, snapshot: await resource.snapshot({ savepoint: true }) });
   }
@@ -190,6 +191,12 @@ export function releaseSnapshots({ snapshots, undone, host }: Ending): Promise<v
 export async function allSettled(work: readonly Promise<void>[]): Promise<void> {
   await Promise.allSettled(work);
   await Promise.all(work);
+}
+
+/** @throws {UnusableError} for a resource that could not be restored or committed. */
+export function assertUsable(resource: object): void {
+  const broken = unusable.get(resource);
+  if (broken !== undefined) throw broken;
 }
 
 export function isUnusable(resource: object): boolean {

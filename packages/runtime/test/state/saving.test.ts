@@ -221,6 +221,23 @@ test.each([
   expect(error.message).toContain(where);
 });
 
+test("SES-3 a state that its own schema does not accept cannot be saved, and the error says where", () => {
+  const task = z.object({ text: z.string() });
+  const tasks = defineSlice({
+    name: "tasks",
+    schema: z.array(task).max(2),
+    initial: [] as readonly z.infer<typeof task>[],
+    reducers: ({ on }) => on(noted, append),
+  });
+  const session = createSession({ slices: [tasks] });
+  session.dispatch(noted({ text: "the event itself, with its type" }));
+  const error = thrownBy(() => session.toJSON());
+  expect(error).toBeInstanceOf(DefinitionError);
+  expect(error.message).toBe(
+    'The state of slice "tasks" cannot be saved: 0.type: unknown key. Its reducers made a state that its schema does not accept: change one of them (an event has its "type" beside its data).',
+  );
+});
+
 test("SES-3 replaying the recorded events through the reducers gives the saved state", async () => {
   const invoked = defineSlice({
     name: "invoked",

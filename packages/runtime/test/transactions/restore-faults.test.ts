@@ -10,8 +10,10 @@ import {
 import {
   agentAdapter,
   createSession,
+  createSnapshot,
   modelAdapter,
   openResources,
+  restoreSnapshot,
   transaction,
   type AgentDriver,
 } from "@proviso/runtime";
@@ -165,6 +167,18 @@ test("TX-13 the resource is unusable for every session from then on, and says so
   const error = await rejectionOf(transaction({ session: createSession(), resources }, async () => 1));
   expect(error).toBeInstanceOf(UnusableError);
   expect(error).toMatchObject({ what: "resource", id: "Counter", operation: "rollback" });
+});
+
+test("TX-13 no snapshot is made of an unusable resource, and none is restored", async () => {
+  const fragile = new Fragile({ restore: 2 });
+  const resources = await openResources(bound(fragile));
+  const session = createSession();
+  const before = await createSnapshot({ session, resources });
+  await changing(fragile, true);
+  const unusable = { code: "unusable", what: "resource", id: "Counter" };
+  expect(await rejectionOf(createSnapshot({ session, resources }))).toMatchObject(unusable);
+  expect(await rejectionOf(restoreSnapshot({ session, resources }, before))).toMatchObject(unusable);
+  expect(fragile.value).toBe(1);
 });
 
 test("TX-13 a nested rollback that fails is a fault of every evaluation around it", async () => {
