@@ -47,6 +47,8 @@ export class SharedBudget {
   #open = 0;
   /** Each returns whether it has got what it waits for. */
   readonly #waiting = new Set<() => boolean>();
+  /** The most that a request without a known price was reported to have cost, US dollars; undefined: none has ended. */
+  #dearestUsd: number | undefined;
 
   constructor(tracker: BudgetTracker) {
     this.tracker = tracker;
@@ -73,6 +75,11 @@ export class SharedBudget {
     return leftOf(budget.maxCostUsd, consumed.costUsd ?? 0) > 0 ? undefined : "cost";
   }
 
+  /** A request without a known price has cost so much: the next ones hold that. */
+  cost(usd: number): void {
+    this.#dearestUsd = Math.max(this.#dearestUsd ?? 0, usd);
+  }
+
   /** A reservation is not waited for any more. */
   closed(): void {
     this.#open -= 1;
@@ -87,7 +94,7 @@ export class SharedBudget {
   #placed(wanted: Wanted): Placed | Failure | undefined {
     const left = this.tracker.remaining();
     const room = roomIn(left, wanted, this.tracker);
-    if (!(room.tokens >= wanted.outputTokens)) {
+    if (!(room.tokens >= wanted.outputTokens) || !(left.costUsd >= (this.#unpricedUsd(wanted) ?? 0))) {
       const alone = roomIn(unspent(this.tracker), wanted, this.tracker);
       if (!(alone.tokens >= wanted.leastOutputTokens)) return refused(alone, wanted);
       if (this.#open > 0) return undefined;
@@ -98,6 +105,11 @@ export class SharedBudget {
   /** Reserves what is wanted, or what others have left of it, down to the least. */
   #placedBeside(wanted: Wanted): Placed | Failure {
     const left = this.tracker.remaining();
+    // What holds all dollars because its price is not known holds them for what begins in its code, too.
+    if (wanted.costOf === undefined && !(left.costUsd > 0)) {
+      const room = roomIn({ ...left, costUsd: unspent(this.tracker).costUsd }, wanted, this.tracker);
+      if (room.tokens >= wanted.leastOutputTokens) return new Placed(this, undefined, { room, isUnpriced: true });
+    }
     const room = roomIn(left, wanted, this.tracker);
     return this.#taken(room, wanted, left) ?? refused(room, wanted, " beside the one in whose code it begins");
   }
@@ -134,11 +146,21 @@ export class SharedBudget {
     if (!(room.tokens >= wanted.leastOutputTokens)) return undefined;
     const outputTokens = Math.min(wanted.outputTokens, room.tokens);
     // The room was divided by the price: what it comes to may be a rounding error more.
-    const costUsd = costOf && Math.min(costOf(inputTokens, outputTokens), left.costUsd);
+    const heldUsd = costOf?.(inputTokens, outputTokens) ?? this.#unpricedUsd(wanted);
+    const costUsd = heldUsd && Math.min(heldUsd, left.costUsd);
     const reservation = this.tracker.reserve({ inputTokens, outputTokens, costUsd });
     if (reservation === undefined) return undefined;
     this.#open += 1;
-    return new Placed(this, reservation, room);
+    return new Placed(this, reservation, { room, isUnpriced: costOf === undefined });
+  }
+
+  /**
+   * The dollars that a request holds whose price is not known, because the provider reports its cost: the most that one has
+   * cost so far, and all that is left before one has ended.
+   */
+  #unpricedUsd({ costOf }: Wanted): number | undefined {
+    if (costOf !== undefined || this.tracker.budget.maxCostUsd === undefined) return undefined;
+    return this.#dearestUsd ?? Infinity;
   }
 }
 
@@ -147,13 +169,20 @@ export class Placed {
   /** The room beside all other reservations; its own reservation is part of it. */
   readonly room: Room;
   readonly #budget: SharedBudget;
+  readonly #isUnpriced: boolean;
   #reservation: BudgetReservation | undefined;
-  #isOpen = true;
+  #isOpen: boolean;
   #isSettled = false;
 
-  constructor(budget: SharedBudget, reservation: BudgetReservation, room: Room) {
+  constructor(
+    budget: SharedBudget,
+    reservation: BudgetReservation | undefined,
+    { room, isUnpriced }: { readonly room: Room; readonly isUnpriced: boolean },
+  ) {
     this.#budget = budget;
+    this.#isUnpriced = isUnpriced;
     this.#reservation = reservation;
+    this.#isOpen = reservation !== undefined;
     this.room = room;
   }
 
@@ -162,6 +191,7 @@ export class Placed {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#close();
+    if (this.#isUnpriced && actual.costUsd !== undefined) this.#budget.cost(actual.costUsd);
     try {
       (this.#reservation ?? this.#budget.tracker.reserve(nothing))?.settle(actual);
     } finally {
