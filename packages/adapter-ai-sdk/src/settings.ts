@@ -47,7 +47,7 @@ const more: Readonly<Record<Kind, readonly Setting[]>> = {
 /** How long the caches of a provider can be asked to live. */
 const lifetimes: Readonly<Record<Kind, readonly string[]>> = {
   responses: ["30m", "12h"],
-  chat: ["30m", "12h"],
+  chat: ["30m"],
   anthropic: ["5m", "1h"],
   bedrock: [],
   google: [],

@@ -201,6 +201,7 @@ describe("SET-2 what a provider of the ecosystem does not take", () => {
     for (const [wire, ttl] of [
       [wires.anthropic, "12h"],
       [wires.responses, "5m"],
+      [wires.chat, "12h"],
       [wires.litellm, "30m"],
     ] as const) {
       const error = await refusal(wire, { cache: { ttl } });

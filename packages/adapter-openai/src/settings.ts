@@ -60,12 +60,13 @@ export function settingsOfApi(api: Api): Pick<ModelCapabilities, "settings" | "r
   };
 }
 
-/** OpenAI's caches live for half an hour or for half a day. Source: OpenAI API reference, "prompt_cache_options". */
-const lifetimes = ["30m", "12h"];
+/** How long the caches of an API can be asked to live. Source: OpenAI API reference, "prompt_cache_options". */
+const lifetimes: Readonly<Record<Api, readonly string[]>> = { responses: ["30m", "12h"], chat: ["30m"] };
 
 function refusal(api: Api, { cache, reasoning, providerOptions }: EvaluationSettings): SettingRefusal | undefined {
-  if (typeof cache === "object" && cache.ttl !== undefined && !lifetimes.includes(cache.ttl)) {
-    return { setting: "cache", why: `The lifetime of its cache is one of ${lifetimes.join(", ")}, not ${cache.ttl}.` };
+  if (typeof cache === "object" && cache.ttl !== undefined && !lifetimes[api].includes(cache.ttl)) {
+    const known = lifetimes[api].join(", ");
+    return { setting: "cache", why: `The lifetime of its cache is one of ${known}, not ${cache.ttl}.` };
   }
   if (api === "chat" && (reasoning?.summary ?? "none") !== "none") {
     return { setting: "reasoning", why: 'Chat Completions gives no summary; use { api: "responses" }.' };

@@ -1,5 +1,6 @@
 import type { StreamEvent } from "@proviso/core";
-import { jsonLine, printable } from "./terminal.ts";
+import { printable } from "@proviso/core/internal";
+import { jsonLine } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 /** What is known of an evaluation while it runs. */
@@ -61,11 +62,10 @@ export function answered(world: World, { isJson, isStream }: Shown): Answered {
         end();
         world.err("the answer broke off and is asked for again");
       } else if (event.type === "provider.responded") {
-        turns += 1;
         ({ model } = event);
         if (!texts.has(event.turn)) show(event.turn, event.text);
         texts.set(event.turn, event.text);
-      }
+      } else if (event.type === "prompt.executed" || event.type === "prompt.failed") ({ turns } = event);
     },
   };
 }

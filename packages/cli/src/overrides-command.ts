@@ -12,7 +12,7 @@ import { configIn, defaultOverrides } from "./config.ts";
 import { importedModule } from "./load-module.ts";
 import { promptsAmong } from "./prompts.ts";
 import { flag, oneOf, readArguments, text } from "./read-arguments.ts";
-import { printable } from "./terminal.ts";
+import { printable } from "@proviso/core/internal";
 import { UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
 

@@ -1,4 +1,5 @@
 import { AbortedError, isEvaluationFailure } from "@proviso/core";
+import { printable } from "@proviso/core/internal";
 import type { EvaluateOptions, EvaluationFailure, Prompt, PromptResponse, ProviderAdapter, Usage } from "@proviso/core";
 import { adapterFor } from "./adapter.ts";
 import { answered, type Answered } from "./answered.ts";
@@ -8,7 +9,7 @@ import { boundPrompt } from "./params.ts";
 import { promptAt } from "./prompts.ts";
 import { flag, readArguments, text } from "./read-arguments.ts";
 import { recordingFlags, recordingFor, recordingHelp, type Recording } from "./recording.ts";
-import { document, inOneLine, printable } from "./terminal.ts";
+import { document, inOneLine } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 import type { ExitCode, World } from "./world.ts";
 
@@ -46,7 +47,7 @@ export interface RunJson {
   readonly text: string | null;
   /** What the requests spent. */
   readonly usage: Usage;
-  /** How often the model answered. */
+  /** Turns that were begun: the last one of an evaluation that failed may have no answer. */
   readonly turns: number;
   /** Milliseconds. */
   readonly durationMs: number;

@@ -1,9 +1,10 @@
 import { JournalError, type RunReader, type RunRecord, type RunSummary } from "@proviso/core";
+import { printable } from "@proviso/core/internal";
 import { paintFor, type Paint } from "./colours.ts";
 import { runsPath } from "./config.ts";
 import { installed } from "./optional-packages.ts";
 import { noRun, readRunsArguments, runsHelp, type RunsRequest } from "./runs-arguments.ts";
-import { document, inOneLine, printable, table } from "./terminal.ts";
+import { document, inOneLine, table } from "./terminal.ts";
 import { UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
 

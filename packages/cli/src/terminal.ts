@@ -1,21 +1,8 @@
-import { escapeUnseen } from "@proviso/core/internal";
-
-/**
- * Shows a text that others wrote: no escape sequence of it reaches the terminal, and nothing of it is hidden. Line ends and
- * tabs stay.
- */
-export function printable(text: string): string {
-  return escapeUnseen(text, escaped);
-}
+import { escapedAsJson, printable } from "@proviso/core/internal";
 
 /** Like `printable`, in one line. */
 export function inOneLine(text: string): string {
-  return printable(text).replaceAll(/[\n\t]/g, escaped);
-}
-
-/** Returns a character as JSON escapes it: each UTF-16 unit by itself. */
-function escaped(character: string): string {
-  return character.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return printable(text).replaceAll(/[\n\t]/g, escapedAsJson);
 }
 
 /** One JSON document, in several lines. Characters that could steer a terminal are escaped as JSON escapes them. */

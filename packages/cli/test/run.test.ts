@@ -172,6 +172,7 @@ test("CLI-2 run --json is one document, done, failed or not begun; the run is re
     promptName: "app/hello",
     output: null,
     text: null,
+    turns: 1,
     error: { code: "provider", message: expect.stringContaining("That is refused.") },
   });
   await using others = openRuns(join(folder, "kept"));

@@ -19,7 +19,7 @@ export { checkList } from "./lists.ts";
 export { hostModule } from "./host-module.ts";
 export { givenTool } from "./tool/check-tool.ts";
 export { nearestName } from "./nearest-name.ts";
-export { escapeUnseen, replaceUnseen } from "./unseen.ts";
+export { escapedAsJson, escapeUnseen, printable, replaceUnseen } from "./unseen.ts";
 export { frozenJson, isForbiddenKey, plainCopy, toJsonValue, whyNoJson, parseOwnJson } from "./json.ts";
 export { canonicalJson, contentHash, shortHash } from "./canonical-json.ts";
 export { hostSha256, ownSha256, sha256 } from "./sha256.ts";

@@ -25,3 +25,16 @@ export function replaceUnseen(text: string, by: (character: string) => string): 
 export function escapeUnseen(text: string, escape: (character: string) => string): string {
   return text.replace(partOrUnseen, (found, part?: string) => part ?? escape(found));
 }
+
+/**
+ * Shows a text that others wrote: no escape sequence of it reaches a terminal, and nothing of it is hidden. Line ends and
+ * tabs stay.
+ */
+export function printable(text: string): string {
+  return escapeUnseen(text, escapedAsJson);
+}
+
+/** Returns a character as JSON escapes it: each UTF-16 unit by itself. */
+export function escapedAsJson(character: string): string {
+  return character.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

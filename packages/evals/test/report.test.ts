@@ -283,7 +283,7 @@ describe("the report of an eval", () => {
     const text = formatReport(await runEval(of), { width: 120 });
     expect(text).toContain("spam   30 rows · 1 variant · 1 repetition · 30 attempts, 1 failed, 0 unscored");
     expect(text).toContain("correct at least 0.9   default  failed: ");
-    expect(text).toContain("m3 default: api_key_error: no�[31m key");
+    expect(text).toContain("m3 default: api_key_error: no\\u001b[31m key");
     expect(text.split("\n").every((line) => line.length <= 120)).toBe(true);
   });
 

@@ -20,6 +20,14 @@ export interface Telemetry {
   readonly metrics: Metrics | undefined;
   /** undefined: no content. */
   readonly maxContentBytes: number | undefined;
+  /** What the program adds to the span of a step. */
+  moreFor(step: Step): MoreAttributes;
+}
+
+/** What the program's own function gave, and what it threw. */
+export interface MoreAttributes {
+  readonly given: Attributes;
+  readonly thrown: { readonly error: unknown } | undefined;
 }
 
 interface Call {
@@ -29,6 +37,8 @@ interface Call {
   readonly startedAt: number;
   /** The event of a success, which a veto may follow. */
   succeededAt: number | undefined;
+  /** The changes that were undone; a call that did not run has none, though its policy may have looked at the state. */
+  undone: { readonly attributes: Attributes; readonly at: number } | undefined;
 }
 
 /** The spans of one evaluation. */
@@ -153,10 +163,11 @@ export class TracedEvaluation {
       if (call === undefined) continue;
       if (!undone) this.#endCall(callId, call, "committed");
       else if (call.span?.isRecording() === true) {
-        call.span.addEvent(spanEvent.undone, {
+        const attributes = {
           [attribute.slices]: slices().flatMap(({ name, kind }) => (kind === "state" ? [name] : [])),
           [attribute.resources]: touched().map(({ name }) => name),
-        });
+        };
+        call.undone = { attributes, at: systemClock.now() };
       }
     }
   }
@@ -198,11 +209,14 @@ export class TracedEvaluation {
     }
   }
 
-  #invoked({ callId, name, params, result, ran }: EventOf<"tool.invoked">): void {
+  #invoked({ evaluationId, turn, callId, name, params, result, ran }: EventOf<"tool.invoked">): void {
     // The record of a run has answered it: it ran elsewhere.
     if (ran && !this.#calls.has(callId)) return;
     this.#toolCalls += this.#calls.get(callId)?.succeededAt === undefined ? 1 : 0;
-    const call = this.#calls.get(callId) ?? this.#beginCall(callId, name, {});
+    const known = this.#calls.get(callId);
+    // A call whose arguments do not fit, or of a tool that there is not, has no step.
+    const more = known ? undefined : this.#telemetry.moreFor({ kind: "tool", evaluationId, turn, callId, name });
+    const call = known ?? this.#beginCall(callId, name, more?.given ?? {});
     const { maxContentBytes } = this.#telemetry;
     if (maxContentBytes !== undefined && call.span?.isRecording() === true) {
       const shown = result.success && result.hideValue !== true ? (result.value ?? result.message) : result.message;
@@ -211,6 +225,7 @@ export class TracedEvaluation {
     }
     if (result.success) call.succeededAt = systemClock.now();
     else this.#endCall(callId, call, ran ? "undone" : "not_run", result.message);
+    if (more?.thrown !== undefined) throw more.thrown.error;
   }
 
   /** Requests that were refused have cost something too: what no chat span says yet is the last one's. */
@@ -245,14 +260,16 @@ export class TracedEvaluation {
       ...more,
     });
     const inside = span === undefined ? around : trace.setSpan(around, span);
-    const call: Call = { name, span, inside, startedAt: systemClock.now(), succeededAt: undefined };
+    const startedAt = systemClock.now();
+    const call: Call = { name, span, inside, startedAt, succeededAt: undefined, undone: undefined };
     this.#calls.set(callId, call);
     return call;
   }
 
-  #endCall(callId: string, { span, name, startedAt }: Call, outcome: string, message?: string): void {
+  #endCall(callId: string, { span, name, startedAt, undone }: Call, outcome: string, message?: string): void {
     this.#calls.delete(callId);
     const failed = outcome !== "committed";
+    if (undone !== undefined && outcome === "undone") span?.addEvent(spanEvent.undone, undone.attributes, undone.at);
     span?.setAttribute(attribute.outcome, outcome);
     if (failed) failSpan(span, "tool_error", this.#shown(message));
     span?.end();

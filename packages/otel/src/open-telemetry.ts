@@ -23,7 +23,7 @@ import {
   type EachObserver,
   type IdleObserver,
 } from "@proviso/core/internal";
-import { TracedEvaluation, type Telemetry } from "./evaluation.ts";
+import { TracedEvaluation, type MoreAttributes, type Telemetry } from "./evaluation.ts";
 import { Metrics } from "./metrics.ts";
 
 /** What spans and metrics show, and where they go. */
@@ -175,7 +175,7 @@ class OpenTelemetry implements IdleObserver, EachObserver {
     return span === undefined ? context.active() : trace.setSpan(context.active(), span);
   }
 
-  #moreFor(step: Step): More {
+  readonly #moreFor = (step: Step): MoreAttributes => {
     const { attributes } = this.#options;
     if (attributes === undefined) return nothingMore;
     try {
@@ -184,14 +184,14 @@ class OpenTelemetry implements IdleObserver, EachObserver {
     } catch (error) {
       return { given: {}, thrown: { error } };
     }
-  }
+  };
 
   /** undefined: no SDK is there. */
   #telemetry(): Telemetry | undefined {
     const tracer = tracerOf(this.#options.tracerProvider ?? trace.getTracerProvider());
     const made = this.#metricsNow();
     if (tracer === undefined && made === undefined) return undefined;
-    return { tracer, metrics: made, maxContentBytes: this.#maxContentBytes };
+    return { tracer, metrics: made, maxContentBytes: this.#maxContentBytes, moreFor: this.#moreFor };
   }
 
   #metricsNow(): Metrics | undefined {
@@ -204,15 +204,10 @@ class OpenTelemetry implements IdleObserver, EachObserver {
   }
 }
 
-interface More {
-  readonly given: Attributes;
-  /** What the program's own function threw. */
-  readonly thrown: { readonly error: unknown } | undefined;
-}
-const nothingMore: More = { given: {}, thrown: undefined };
+const nothingMore: MoreAttributes = { given: {}, thrown: undefined };
 
 /** Throws what the program's function threw, now that the work has begun: the runtime logs it. */
-function finished<T>(work: Promise<T>, { thrown }: More): Promise<T> {
+function finished<T>(work: Promise<T>, { thrown }: MoreAttributes): Promise<T> {
   if (thrown === undefined) return work;
   work.catch(() => {});
   throw thrown.error;

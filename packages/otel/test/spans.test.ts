@@ -259,7 +259,7 @@ describe("OTEL-5", () => {
       ["execute_tool note", "committed", undefined, SpanStatusCode.UNSET, []],
       ["execute_tool note", "undone", "tool_error", SpanStatusCode.ERROR, [["proviso.undone", ["notes"]]]],
       ["execute_tool note", "undone", "tool_error", SpanStatusCode.ERROR, [["proviso.undone", ["notes"]]]],
-      ["execute_tool asks", "not_run", "tool_error", SpanStatusCode.ERROR, expect.anything()],
+      ["execute_tool asks", "not_run", "tool_error", SpanStatusCode.ERROR, []],
       ["execute_tool unknown", "not_run", "tool_error", SpanStatusCode.ERROR, []],
     ]);
   });
@@ -427,6 +427,14 @@ describe("OTEL-9", () => {
     const { adapter, spans } = traced([{ text: "Done." }], { attributes: ({ kind }) => ({ tenant: `of ${kind}` }) });
     await adapter.evaluate("Hello.");
     expect(spans().map(({ attributes }) => attributes["tenant"])).toEqual(["of request", "of evaluation"]);
+    const calls = [noting("a"), { name: "note", arguments: { text: 1 } }, { name: "unknown" }];
+    const called = traced([{ toolCalls: calls }, { text: "Done." }], {
+      attributes: (step) => ({ tenant: step.kind === "tool" ? step.name : step.kind }),
+    });
+    await called.adapter.evaluate(promptOf("outer", note));
+    const tenants = called.spans().map(({ name, attributes }) => [name.split(" ")[0], attributes["tenant"]]);
+    const all = ["request", "note", "note", "unknown", "request", "evaluation"];
+    expect(tenants.map(([, tenant]) => tenant).toSorted()).toEqual(all.toSorted());
     const throwing = traced(
       [{ text: "Done." }],
       {

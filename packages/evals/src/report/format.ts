@@ -1,5 +1,6 @@
 // The report as a table for people.
 import { DefinitionError } from "@proviso/core";
+import { escapedAsJson, printable } from "@proviso/core/internal";
 import { isProven } from "../statistics/gates.ts";
 import type { Estimate } from "../statistics/estimate.ts";
 import type { AttemptRecord, Difference, EvalReport, ScoreReport, VariantReport } from "../results.ts";
@@ -30,7 +31,7 @@ type Style = keyof typeof styles;
 /** Characters of a message in an example. */
 const longestMessage = 200;
 
-/** Returns a table with intervals, gates and examples of what failed. Control characters of data are not printed. */
+/** Returns a table with intervals, gates and examples of what failed. Characters of data that are not seen are written out: no escape sequence reaches the terminal. */
 export function formatReport(report: EvalReport, options: FormatOptions = {}): string {
   const { width = 100, examples = 10, color = false } = options;
   if (!(width >= 40)) throw new DefinitionError(`The width of a report has to be at least 40, not ${width}.`);
@@ -168,6 +169,6 @@ function plural(count: number, what: string): string {
 }
 
 function cut(line: string, width: number): string {
-  const shown = line.replaceAll(/\p{C}/gu, "�");
-  return shown.length > width ? `${shown.slice(0, width - 1)}…` : shown;
+  const shown = printable(line).replaceAll(/[\n\t]/g, escapedAsJson);
+  return shown.length > width ? `${shown.slice(0, width - 1).replace(/[\uD800-\uDBFF]$/, "")}…` : shown;
 }
