@@ -137,11 +137,6 @@ function outputOf(output: unknown): Pick<ProviderCall, "output"> {
   return output === undefined || output === null ? {} : { output };
 }
 
-/** Compatible servers write the thoughts beside the text, under one of two names. */
-export function chatThoughts(message: Json): string {
-  return textAt(message, "reasoning_content") || textAt(message, "reasoning");
-}
-
 /** What an answer has beside its text; nothing where it has none of it. */
 export function beside(
   sources: readonly Source[],

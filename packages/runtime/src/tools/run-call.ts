@@ -36,6 +36,9 @@ function unforeseenResult(run: Run, call: ToolCall, cause: unknown): Invocation 
 }
 
 function readCall(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
+  // The arguments of the calls before it may have taken long to validate.
+  const late = run.limits.stopped("tool");
+  if (late !== undefined) return { ...rejected(run, call, `Not run: ${late.message}`), stop: late };
   const tool = run.tools.get(call.name);
   if (tool === undefined) return rejected(run, call, unknownTool(run.tools.keys(), call));
   const parsing = parseArguments(tool, call);
