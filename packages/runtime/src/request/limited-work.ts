@@ -36,8 +36,8 @@ export class LimitedWork implements Work {
   }
 
   inputTokens(): number {
-    const { conversation, knownCost: known, inputCorrection: correction } = this.#run;
-    return (this.#inputTokens ??= inputTokensOf(this.request, conversation, { known, correction }));
+    const { history, knownCost: known, inputCorrection: correction } = this.#run;
+    return (this.#inputTokens ??= inputTokensOf(this.request, history, { known, correction }));
   }
 
   triesCost(): Usage | undefined {
