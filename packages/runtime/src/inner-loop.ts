@@ -16,7 +16,7 @@ import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, providerFailure, turnsFailure, type Failure } from "./failures.ts";
 import { withGenerated, renderedWithFiles } from "./content/files-of.ts";
 import type { Run } from "./run.ts";
-import { joined } from "./request/paused.ts";
+import { readSources } from "./request/model-answer.ts";
 import { askUntilAnswered, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds } from "./well-formed.ts";
 import { frozenMessage } from "./history.ts";
@@ -267,4 +267,16 @@ async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefine
   } catch (cause) {
     return failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
   }
+}
+
+/** The answer with what came before its provider paused it: one text, and what all of it rests on. */
+function joined(paused: ModelResponse | undefined, answer: ModelResponse): ModelResponse {
+  if (paused === undefined) return answer;
+  const { length } = paused.message.text;
+  const text = paused.message.text + answer.message.text;
+  const later = (answer.sources ?? []).map(({ at, ...source }) =>
+    at === undefined ? source : { ...source, at: { start: at.start + length, end: at.end + length } },
+  );
+  const sources = readSources([...(paused.sources ?? []), ...later], text);
+  return { ...answer, message: { ...answer.message, text }, sources };
 }
