@@ -5,7 +5,6 @@ import type { BudgetDimension, BudgetTracker } from "@proviso/core";
 import { noUsage, type BudgetAmounts, type BudgetReservation } from "@proviso/core/internal";
 import { budgetFailure, type Failure } from "./failures.ts";
 import { hiddenField } from "./hidden-field.ts";
-import { costNumbers } from "./routing/pace-numbers.ts";
 import { isInRequestOn } from "./transactions/async-context.ts";
 
 /** What a request asks of a budget. */
@@ -289,8 +288,11 @@ function refused(
   });
 }
 
-/** A limit above it would limit nothing. */
-const { longestAnswer } = costNumbers;
+/** Tokens: no model in use answers with more, so that a limit above it would limit nothing. */
+export const longestAnswer = 131_072;
+
+/** Tokens that are kept free for an answer whose length is neither bounded nor estimated. */
+export const usualAnswer = 16_384;
 
 /** The models with the shortest answers stop here; who refuses an even smaller limit takes none at all. */
 const shortestMaximum = 4_096;

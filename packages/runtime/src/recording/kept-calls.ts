@@ -4,6 +4,7 @@ import type { FrameworkEvent, ToolCall, ToolInvoked, ToolMessage } from "@provis
 import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
+import { orderResults } from "../tools/order.ts";
 import { toolMessage } from "../tools/result.ts";
 import type { KeptCalls } from "./contract.ts";
 import { Dispatches, reduceInLogs } from "./dispatches.ts";
@@ -82,7 +83,7 @@ export async function keptCalls(
     }
     if (entry.kind === "dispatched" && entry.callId === undefined) emitEntry(entry, delivery);
   }
-  sortResults(run, calls, ends.size);
+  orderResults(run.toolResults, run.toolResults.length - ends.size, calls);
   const answers = calls.map((call): ToolMessage | undefined => {
     const end = ends.get(call.id);
     if (end === undefined) return undefined;
@@ -254,12 +255,4 @@ async function broughtBack(
   } catch (error) {
     return `${of}: ${messageOf(error)}`;
   }
-}
-
-/** Sorts the results in the model's order, as they are where calls overlap. */
-function sortResults(run: Run, calls: readonly ToolCall[], count: number): void {
-  if (calls.length === 1) return;
-  const places = new Map(calls.map(({ id }, place) => [id, place]));
-  const own = run.toolResults.splice(run.toolResults.length - count);
-  run.toolResults.push(...own.toSorted((a, b) => (places.get(a.callId) ?? 0) - (places.get(b.callId) ?? 0)));
 }
