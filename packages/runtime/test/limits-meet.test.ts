@@ -43,31 +43,34 @@ const write = defineTool({
 test.each([
   ["a deadline that passes", "abort", "aborted", 1_020],
   ["an abort that comes", "deadline", "deadline", 1_000],
-] as const)("LIM-2 %s while a call is committed, after the %s, is not the reason", async (_, first, code, deadlineMs) => {
-  const { clock, ...environment } = fakeEnvironment();
-  const rows = { snapshot: () => 0, restore() {}, release: () => clock.sleep(40) };
-  const controller = new AbortController();
-  const session = createSession();
-  session.on("tool.invoked", () => {
-    if (first === "abort") controller.abort("enough");
-  });
-  const model = scriptedModel([{ toolCalls: [call("write")], afterMs: 990 }], { clock });
-  const evaluation = rejection(
-    modelAdapter(model, { clock, ...environment }).evaluate(promptWith(write), {
-      session,
-      resources: [provide(key, rows)],
-      signal: controller.signal,
-      deadline: deadlineIn(deadlineMs, clock),
-    }),
-  );
-  await clock.advance(1_010);
-  controller.abort("enough");
-  await clock.advance(20);
-  const error = await evaluation;
-  expect(error).toMatchObject({ code, phase: "tool", toolResults: [{ result: { success: true } }] });
-  expect(error.cause).toBe(code === "aborted" ? "enough" : undefined);
-  expect(clock.pending).toBe(0);
-});
+] as const)(
+  "LIM-2 %s while a call is committed, after the %s, is not the reason",
+  async (_, first, code, deadlineMs) => {
+    const { clock, ...environment } = fakeEnvironment();
+    const rows = { snapshot: () => 0, restore() {}, release: () => clock.sleep(40) };
+    const controller = new AbortController();
+    const session = createSession();
+    session.on("tool.invoked", () => {
+      if (first === "abort") controller.abort("enough");
+    });
+    const model = scriptedModel([{ toolCalls: [call("write")], afterMs: 990 }], { clock });
+    const evaluation = rejection(
+      modelAdapter(model, { clock, ...environment }).evaluate(promptWith(write), {
+        session,
+        resources: [provide(key, rows)],
+        signal: controller.signal,
+        deadline: deadlineIn(deadlineMs, clock),
+      }),
+    );
+    await clock.advance(1_010);
+    controller.abort("enough");
+    await clock.advance(20);
+    const error = await evaluation;
+    expect(error).toMatchObject({ code, phase: "tool", toolResults: [{ result: { success: true } }] });
+    expect(error.cause).toBe(code === "aborted" ? "enough" : undefined);
+    expect(clock.pending).toBe(0);
+  },
+);
 
 test.each([60_000, 2 ** 33])("LIM-3 a deadline of %d ms on the system's clock leaves no timer", async (ms) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
