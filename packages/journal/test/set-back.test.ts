@@ -38,7 +38,7 @@ it.each<readonly [what: string, kind: string, change: (journal: Journal, token: 
       await goesOn(journal);
     },
   ],
-])("JRN-1 %s is no earlier in the record than what is before it, though the clock was set back", async (...given) => {
+])("JRN-2 %s is no earlier in the record than what is before it, though the clock was set back", async (...given) => {
   const [, kind, change] = given;
   await using journal = memoryJournal();
   const token = await suspended(journal);
