@@ -135,7 +135,7 @@ async function awaitHandling(
     if (ended === "timeout") return tookTooLong(run, accepted, handling);
     return isFailure(ended) ? stoppedCall(accepted, calling, ended) : ended;
   } catch (cause) {
-    return { ...unforeseenResult(run, accepted.call, cause), ran: calling.hasRun() };
+    return { ...unforeseenResult(run, accepted.call, cause), params: jsonOf(accepted.input), ran: calling.hasRun() };
   } finally {
     const ending = endCall(run, handling);
     if (ending !== undefined) await ending;
