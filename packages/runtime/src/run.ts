@@ -38,7 +38,7 @@ import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
 import type { RunJournal } from "./recording/run-journal.ts";
-import type { OutputLimits } from "./budget-room.ts";
+import type { OutputLimits } from "./answer-lengths.ts";
 import type { KnownCost } from "./tokens.ts";
 import type { Failure } from "./failures.ts";
 import { type Answer } from "./output/parse.ts";

@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { usualAnswer } from "../budget-room.ts";
+import { usualAnswer } from "../answer-lengths.ts";
 import { optionFault } from "../failures.ts";
 import { catalogWindow } from "../prices.ts";
 

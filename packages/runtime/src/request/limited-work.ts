@@ -1,5 +1,6 @@
 import type { ModelFailure, ModelProvider, ModelRequest, Usage } from "@proviso/core";
-import { usualAnswer, type Room, type Wanted } from "../budget-room.ts";
+import { usualAnswer } from "../answer-lengths.ts";
+import type { Room, Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { budgetFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";

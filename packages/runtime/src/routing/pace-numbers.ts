@@ -1,5 +1,5 @@
 // The numbers of every pace: a process's own, and one whose state several processes share.
-import { longestAnswer } from "../budget-room.ts";
+import { longestAnswer } from "../answer-lengths.ts";
 
 /** How the share of the limits, and the rate that is found where none is known, follow refusals. */
 export const shareNumbers = {
