@@ -240,7 +240,7 @@ function fits(pattern: string, id: string): boolean {
 }
 
 /**
- * Renders again when sections have opened since: the next request carries it, the conversation so far is kept. undefined
+ * Renders again when sections have opened since: the next request carries it, the history so far is kept. undefined
  * where nothing has to be waited for.
  */
 export function refresh(run: Run): Promise<Failure | undefined> | undefined {

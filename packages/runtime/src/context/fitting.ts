@@ -131,7 +131,7 @@ export class RunFitting implements Fitting {
     return this.#tool !== undefined && this.#isOffered === true;
   }
 
-  /** The request with the adapter's bound of files, where the conversation has any. */
+  /** The request with the adapter's bound of files, where the history has any. */
   #measured(request: Sent): Sent {
     const { bound } = this.#running().history;
     return bound === undefined ? request : { ...request, bound };
