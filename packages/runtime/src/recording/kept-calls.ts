@@ -1,6 +1,13 @@
 // Calls that the record answers: no handler, policy or lock takes part. What they did to the session is reduced again, and
 // what they did to resources in memory is done again.
-import type { FrameworkEvent, ToolCall, ToolInvoked, ToolMessage } from "@proviso/core";
+import type {
+  FrameworkEvent,
+  RestoreFault,
+  ToolCall,
+  ToolInvoked,
+  ToolMessage,
+  TransactionFailed,
+} from "@proviso/core";
 import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
@@ -76,6 +83,8 @@ export async function keptCalls(
         given.push(event.provider, event.text);
         blocks.set(event.callId, given);
       }
+      // The answers of these calls say so, and no evaluation goes on from changes that were lost.
+      if (event.type === "transaction.failed") run.faults.push(faultOf(event));
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
       if (isEnd && event.result.success) emitSuccess(event, behind(entries, place), delivery);
       else emitAgain(event, delivery, undone.get(entry));
@@ -91,6 +100,10 @@ export async function keptCalls(
     return run.rendered.feedback.length === 0 ? message : keptFeedback(run, message, blocks.get(call.id) ?? []);
   });
   return { answers, stop };
+}
+
+function faultOf({ operation, callIds, message }: TransactionFailed): RestoreFault {
+  return { operation, callIds, message, cause: undefined };
 }
 
 /** Kinds of the run's own evaluation that come when its calls have ended. */
