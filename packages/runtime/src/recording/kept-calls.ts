@@ -1,14 +1,7 @@
 // Calls that the record answers: no handler, policy or lock takes part. What they did to the session is reduced again, and
 // what they did to resources in memory is done again.
-import type {
-  FrameworkEvent,
-  RestoreFault,
-  ToolCall,
-  ToolInvoked,
-  ToolMessage,
-  TransactionFailed,
-} from "@proviso/core";
-import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
+import type { FrameworkEvent, ToolCall, ToolInvoked, ToolMessage, TransactionFailed } from "@proviso/core";
+import { frozenInDepth, frozenJson, messageOf, type RestoreFault } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { orderResults } from "../tools/order.ts";
