@@ -153,6 +153,14 @@ describe("a search for a better override", () => {
     expect(await store.resolve(triage.descriptor, "latest")).toEqual(listing("refund"));
   });
 
+  it("EVL-41 refuses fewer than two groups to train on, before anything is spent", async () => {
+    const asked: string[] = [];
+    const few = mails(0, 3).map((mail) => ({ ...mail, sender: "s1" }));
+    const improving = improve(evalOf([], asked), { ...options(), train: few, propose: async () => [listing("prize")] });
+    await expect(improving).rejects.toThrow("at least 2 groups to train on");
+    expect(asked).toEqual([]);
+  });
+
   it("EVL-41 refuses rows or groups that both parts have, tasks and several templates, before anything is spent", async () => {
     const asked: string[] = [];
     const propose = async () => [listing("prize, winner")];

@@ -1,4 +1,4 @@
-// Runs that have ended are removed by themselves: when a journal is opened, and after every so many runs that end.
+// Runs that have ended are removed by themselves: when a journal is opened, and after every so many attempts that end.
 import { DefinitionError, systemClock } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptions } from "./check-options.ts";

@@ -46,8 +46,12 @@ export interface Link {
 
 type AskedOf<T> = (options: { readonly signal: AbortSignal; readonly timeout: number }) => Promise<T>;
 
-/** @throws {McpError} "connect", "timeout" */
-export async function openLink(spec: McpServerSpec, options: CheckedConnectOptions): Promise<Link> {
+/** @throws {McpError} "connect", "timeout"; the reason of `closing` once that fires. */
+export async function openLink(
+  spec: McpServerSpec,
+  options: CheckedConnectOptions,
+  closing: AbortSignal,
+): Promise<Link> {
   const sdk = await loadSdk();
   const { connectMs, clock = systemClock } = options;
   const late = new AbortController();
@@ -57,9 +61,10 @@ export async function openLink(spec: McpServerSpec, options: CheckedConnectOptio
     () => {},
   );
   try {
-    return await connected(sdk, spec, options, late.signal);
+    return await connected(sdk, spec, options, AbortSignal.any([late.signal, closing]));
   } catch (error) {
     const server = shownServer(spec);
+    if (closing.aborted) throw closing.reason;
     if (error instanceof McpError) throw error;
     if (late.signal.aborted)
       throw new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`, { cause: error });
@@ -79,18 +84,23 @@ async function connected(
   if ("link" in first) return first.link;
   const { transport, error } = first;
   if (!(transport instanceof ProcessTransport)) throw error;
-  const isEnded = transport.exit !== undefined && transport.exit.error === undefined;
+  const isEnded = first.hasEndedByItself && transport.exit?.error === undefined;
   // What ends at the first message is of an older revision, and wants another one.
   const second =
     isEnded && !signal.aborted ? await handshake(sdk, spec, options, { signal, prior: { kind: "legacy" } }) : first;
   if ("link" in second) return second.link;
   const ended = second.transport as ProcessTransport;
-  if (ended.exit === undefined || signal.aborted) throw second.error;
+  if (!second.hasEndedByItself || signal.aborted) throw second.error;
   const { command } = spec as { readonly command: string };
   throw new McpError("connect", command, `${command} ${ended.whyEnded()}`, { cause: second.error });
 }
 
-type Handshake = { readonly link: Link } | { readonly transport: Transport; readonly error: unknown };
+type Handshake = { readonly link: Link } | FailedHandshake;
+interface FailedHandshake {
+  readonly transport: Transport;
+  readonly error: unknown;
+  readonly hasEndedByItself: boolean;
+}
 
 async function handshake(
   sdk: Sdk,
@@ -138,8 +148,9 @@ async function handshake(
   try {
     return { link: await Promise.race([begin(), aborted]) };
   } catch (error) {
+    const hasEndedByItself = transport instanceof ProcessTransport && !signal.aborted && (await transport.hasEnded());
     await transport.close().catch(() => {});
-    return { transport, error };
+    return { transport, error, hasEndedByItself };
   }
 }
 

@@ -68,6 +68,15 @@ export class ProcessTransport implements Transport {
     if (process !== undefined) await this.#ended(await process.end());
   }
 
+  /** Whether it has ended by itself: what failed because of that may be seen a moment before the end. */
+  async hasEnded(): Promise<boolean> {
+    const process = this.#process;
+    if (process !== undefined && this.exit === undefined) {
+      await within(restMs, async () => (this.exit ??= await process.exited));
+    }
+    return this.exit !== undefined;
+  }
+
   /** Why it is not running: the end of a sentence that begins with its name. */
   whyEnded(): string {
     const { command, cwd } = this.#command;

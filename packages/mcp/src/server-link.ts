@@ -37,6 +37,7 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
   const changes = changeKeeper(options);
   let opening: Promise<Opened> | undefined;
   let isClosed = false;
+  const closing = new AbortController();
   /** What tools must be: given, or listed first. */
   let pinned: { readonly pins: McpPins; readonly definitions: readonly McpToolInfo[] } | undefined;
 
@@ -44,7 +45,7 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
   const leaving = new Set<Promise<void>>();
 
   const connect = async (): Promise<Opened> => {
-    const link = await openLink(spec, options);
+    const link = await openLink(spec, options, closing.signal);
     try {
       pinned ??= await changes.first(link.server, link.tools());
       await changes.look(pinned.definitions, link.tools());
@@ -91,6 +92,8 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
     },
     async close() {
       isClosed = true;
+      // A connection that is being opened would be waited for as long as its server is silent.
+      closing.abort(closedError(pinned?.pins.server.name ?? "the server"));
       const opened = await opening?.catch(() => undefined);
       await opened?.link.close();
       await Promise.all(leaving);

@@ -21,7 +21,7 @@ export interface McpToolsOptions {
    * `idempotentHint` `idempotent`. Default: the hints of no tool.
    */
   readonly trust?: boolean | readonly string[] | undefined;
-  /** Milliseconds of one call, progress or not. Default: the evaluation's deadline alone. */
+  /** Milliseconds of one call, progress or not. Left out: `callMs` of the connection holds, and the evaluation's deadline. */
   readonly timeoutMs?: number | undefined;
   /** Adds `<prefix>read_resource({ uri })` for the resources that the server lists. Default false. */
   readonly resources?: boolean | undefined;

@@ -2,6 +2,10 @@ import { definePrompt } from "@proviso/core";
 import { connectMcp, McpError, mcpInfoOf, mcpTools } from "@proviso/mcp";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
+import { readFileSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { whileMeasuring } from "../../adapter-process/test/support/yardstick.ts";
 import { callTool, connectScripted, isRunning, scriptedServer, until } from "./support.ts";
@@ -67,6 +71,58 @@ test("MCP-1 a server that cannot be started, exits or is silent is an McpError t
   const failed = await connectMcp(silent, { connectMs: 300 }).catch((error: unknown) => error);
   expect(failed).toBeInstanceOf(McpError);
   expect(failed).toMatchObject({ reason: "timeout" });
+});
+
+/** A server that lists nothing, and says why; its process writes down that it was started. */
+const refusing = (started: string): readonly string[] => [
+  "-e",
+  `require("fs").appendFileSync(${JSON.stringify(started)}, process.pid + "\\n");
+  require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method, params } = JSON.parse(line);
+    const out = (more) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...more }) + "\\n");
+    const serverInfo = { name: "refusing", version: "1" };
+    if (method === "initialize") out({ result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } });
+    else if (id !== undefined) out({ error: { code: -32000, message: "The token is not valid any more." } });
+  });`,
+];
+
+test("MCP-1 a server that refuses to list its tools is started once, and the error says why", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "proviso-mcp-"));
+  try {
+    const started = join(folder, "started");
+    const connecting = connectMcp({ command: process.execPath, args: [...refusing(started)] });
+    await expect(connecting).rejects.toThrow(/could not be reached: .*The token is not valid any more/);
+    expect((await readFile(started, "utf8")).trim().split("\n")).toHaveLength(1);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("MCP-1 closing does not wait for a server that is silent while it is connected anew", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "proviso-mcp-"));
+  try {
+    const started = join(folder, "started");
+    // It dies in a call. What is started after it says nothing.
+    const code = refusing(started)[1]
+      ?.replace(
+        'require("readline")',
+        `if (require("fs").readFileSync(${JSON.stringify(started)}, "utf8").split("\\n").length > 2) setInterval(() => {}, 1000); else require("readline")`,
+      )
+      .replace(
+        "else if (id !== undefined)",
+        `else if (method === "tools/list") out({ result: { tools: [{ name: "die", inputSchema: { type: "object" } }] } }); else if (method === "tools/call") process.exit(3); else if (id !== undefined)`,
+      );
+    const server = await connectMcp({ command: process.execPath, args: ["-e", code ?? ""] });
+    await callTool(server, "die");
+    const again = callTool(server, "die");
+    await until(() => readFileSync(started, "utf8").trim().split("\n").length === 2);
+    const from = performance.now();
+    await server.close();
+    expect(performance.now() - from).toBeLessThan(10_000);
+    expect((await again).result).toMatchObject({ success: false });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 describe("MCP-4 what a server answers with", () => {

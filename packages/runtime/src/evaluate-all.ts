@@ -105,7 +105,7 @@ async function* resultsOf<Output>(
   { concurrency, order, counts, signal }: Plan,
 ): AsyncGenerator<Evaluated<Output>, void> {
   const leaving = new AbortController();
-  const stopListening = onAbort(signal, (reason) => leaving.abort(reason));
+  const stop = stoppedBy(signal, leaving);
   const source = Symbol.asyncIterator in prompts ? prompts[Symbol.asyncIterator]() : prompts[Symbol.iterator]();
   const running = new Set<Promise<void>>();
   /** Results that are not read yet, by place. */
@@ -153,17 +153,33 @@ async function* resultsOf<Output>(
       }
       const awaited = pulling === undefined || leaving.signal.aborted ? [...running] : [...running, pulling];
       if (awaited.length === 0) break;
-      await Promise.race(awaited);
+      await Promise.race([...awaited, stop.next()]);
     }
     if (failure !== undefined) throw failure.error;
   } finally {
-    stopListening();
+    stop.end();
     leaving.abort(new DOMException("The reader of evaluateAll left.", "AbortError"));
     // A source that is asked already may never answer.
     if (pulling !== undefined) void endLater(source);
     else if (!isDrained) await source.return?.();
     await Promise.all(running);
   }
+}
+
+/** What wakes an iteration at an abort: a source that waits for its next prompt may do so for ever. */
+interface Stop {
+  /** A promise of its own for each wait: one that lasts would keep what waits for it. */
+  next(): Promise<void>;
+  end(): void;
+}
+
+function stoppedBy(signal: AbortSignal | undefined, leaving: AbortController): Stop {
+  let wake: (() => void) | undefined;
+  const end = onAbort(signal, (reason) => {
+    leaving.abort(reason);
+    wake?.();
+  });
+  return { next: () => new Promise<void>((resolve) => (wake = resolve)), end };
 }
 
 /** Ends a source without waiting for it. Never rejects: the results that were read are not less for it. */

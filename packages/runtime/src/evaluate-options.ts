@@ -155,7 +155,7 @@ const settingChecks: { readonly [K in keyof EvaluationSettings]-?: Check } = {
   topP: ["a number from 0 to 1", (value) => isBetween(value, 0, 1)],
   maxOutputTokens: ["a whole number, at least 1", (value) => isInteger(value) && value >= 1],
   stop: [
-    `1 to ${mostStops} well-formed texts, none of them empty`,
+    `a list of 1 to ${mostStops} well-formed texts, none of them empty`,
     (value) => Array.isArray(value) && isBetween(value.length, 1, mostStops) && Array.from(value).every(isText),
   ],
   seed: ["a whole number", isInteger],
@@ -200,7 +200,8 @@ function checkEach(what: string, given: object, expected: Readonly<Record<string
   for (const [name, value] of Object.entries(given) as readonly (readonly [string, unknown])[]) {
     const check = expected[name];
     if (value === undefined || check === undefined || check[1](value)) continue;
-    throw new DefinitionError(`The option ${what}.${name} must be ${check[0]}, not ${describeValue(value)}.`);
+    const found = Array.isArray(value) ? `a list of ${value.length}` : describeValue(value);
+    throw new DefinitionError(`The option ${what}.${name} must be ${check[0]}, not ${found}.`);
   }
 }
 

@@ -213,6 +213,26 @@ describe("BAT-4", () => {
     await reading;
   });
 
+  test("BAT-4 an abort ends an iteration whose source waits for its next prompt, and closes the source", async () => {
+    const adapter = modelAdapter(scriptedModel([{ text: "answer 0" }]));
+    const stop = new AbortController();
+    let isClosed = false;
+    const queue = {
+      asked: 0,
+      [Symbol.asyncIterator]: () => queue,
+      next: () => (queue.asked++ === 0 ? Promise.resolve({ value: row.bind({ n: 0 }) }) : new Promise<never>(() => {})),
+      return: async () => ((isClosed = true), { done: true as const, value: undefined }),
+    };
+    const results: number[] = [];
+    const iterating = (async () => {
+      for await (const { index } of evaluateAll(queue, { adapter, signal: stop.signal })) results.push(index);
+    })();
+    while (results.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    stop.abort();
+    await iterating;
+    expect([results, isClosed]).toEqual([[0], true]);
+  });
+
   test("BAT-4 a source that throws ends the iteration after the results of what was begun", async () => {
     const { adapter, clock } = slowModel(() => 50);
     function* broken() {

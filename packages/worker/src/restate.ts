@@ -95,7 +95,8 @@ export function restateRuns(
     initialRetryInterval: 1_000,
     maxRetryInterval: 60_000,
     retryIntervalFactor: 2,
-    maxRetryAttempts: maxAttempts,
+    // Restate counts the first attempt, too.
+    maxRetryAttempts: maxAttempts + 1,
   };
   const step = async (id: string, run: RestateRun, signal: AbortSignal): Promise<Step> => {
     const kind = byName.get(run.prompt);

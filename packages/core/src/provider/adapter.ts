@@ -166,7 +166,7 @@ export interface PromptResponse<Output> {
 
 /**
  * The events of this evaluation, a nested one's apart. Ends by returning after `prompt.executed`, by throwing after
- * `prompt.failed`; leaving it early aborts.
+ * `prompt.failed` and `run.suspended`; leaving it early aborts.
  */
 export interface EvaluationStream<Output> extends AsyncIterable<StreamEvent<Output>> {
   /** Settles as `evaluate` would. It never causes an unhandled rejection, even where no code awaits it. */

@@ -151,7 +151,7 @@ export interface PromptExecuted extends EventBase<"prompt.executed"> {
   readonly text: string | null;
   /** The sum of all requests, with those that were repeated. */
   readonly usage: Usage;
-  /** Turns that were begun: the last one may have no answer. */
+  /** Turns that were begun; the last one has the answer. */
   readonly turns: number;
   /** Milliseconds. */
   readonly durationMs: number;
@@ -185,7 +185,7 @@ export interface EvaluationRestarted extends EventBase<"evaluation.restarted"> {
   /** The model that it asks. */
   readonly model: string;
 }
-/** A run goes on, after a crash or a limit: the first event of its attempt. What its record holds is not emitted again. */
+/** A run goes on, after a crash, a limit, a failure that may pass or a decision: the first event of its attempt. What its record holds is not emitted again. */
 export interface RunResumed extends EventBase<"run.resumed"> {
   /** The id of the run. */
   readonly runId: string;

@@ -55,7 +55,7 @@ export interface ImproveOptions<Row extends object> extends RunOptions {
 
 /** What a search came to. */
 export interface Improvement {
-  /** Every candidate that was run, in order. */
+  /** Every candidate that was compared, in order. */
   readonly rounds: readonly Round[];
   /** Candidates that were refused and not run. */
   readonly refused: readonly RefusedCandidate[];
@@ -79,8 +79,8 @@ const names = {
 /**
  * Asks for candidates, compares each with what is stored on the train rows, and asks once, with the best, on the test rows
  * whether it may be stored. Only the definition's first variant runs, and its data are not read.
- * @throws {DefinitionError} before anything is spent: train and test share a row or a group, the rows have prompts of
- * several templates, an unknown scorer. And whatever `runEval`, `propose` and the store of overrides reject with.
+ * @throws {DefinitionError} before anything is spent: fewer than 2 train rows or groups, train and test that share
+ * a row or a group, rows with prompts of several templates, an unknown scorer. And whatever `runEval`, `propose` and the store of overrides reject with.
  */
 export async function improve<Row extends object>(
   definition: Eval,
@@ -96,6 +96,7 @@ export async function improve<Row extends object>(
   }
   const bounds = boundsOf(run, given.timeoutMs);
   const parts = { train: await namedRows(train, given, bounds), test: await namedRows(test, given, bounds) };
+  checkEnough(parts.train);
   checkApart(parts.train, parts.test);
   const descriptor = descriptorOf(given, [...parts.train, ...parts.test]);
   const { store, tag } = overrides;
@@ -120,6 +121,9 @@ export async function improve<Row extends object>(
     };
   };
   if (search.ended !== undefined) return unasked(`The search ended early: ${search.ended.message}`);
+  if (best === undefined && search.hasUncompared) {
+    return unasked("A candidate could not be compared: fewer than 2 train rows, or groups, have a score of both.");
+  }
   if (best === undefined) return unasked("No candidate was better than what is stored, on the train rows.");
   const decide = notWorse(defineEval({ ...given, data: parts.test.map(({ row }) => row) }), {
     ...shared,
@@ -148,6 +152,8 @@ class Search {
   readonly refused: RefusedCandidate[] = [];
   spent: Usage = noUsage;
   ended: EvalReport["ended"];
+  /** Whether candidates were run that no train row compares with what is stored. */
+  hasUncompared = false;
   readonly #definition: AnyDefinition;
   readonly #parts: SearchParts;
   /** -1: less is better. */
@@ -180,9 +186,8 @@ class Search {
     if (report.ended !== undefined) this.ended = report.ended;
     for (const [name, candidate] of named) {
       const difference = ownField(ownField(report.differences, name), scorer);
-      if (difference !== undefined) {
-        this.rounds.push({ candidate, difference, losses: this.#losses(report, name) });
-      }
+      if (difference === undefined) this.hasUncompared = true;
+      else this.rounds.push({ candidate, difference, losses: this.#losses(report, name) });
     }
   }
 
@@ -217,6 +222,14 @@ class Search {
       return record.variant === variant && value !== undefined && before !== undefined && value < before;
     });
   }
+}
+
+/** @throws {DefinitionError} for rows that no difference could be made of. */
+function checkEnough(train: readonly NamedRow<object>[]): void {
+  const clusters = new Set(train.map(({ id, group }) => group ?? id));
+  if (clusters.size >= 2) return;
+  const what = train.some(({ group }) => group !== undefined) ? "groups" : "rows";
+  throw new DefinitionError(`improve needs at least 2 ${what} to train on: with fewer no candidate can be compared.`);
 }
 
 /** @throws {DefinitionError} for rows or groups that both parts have. */

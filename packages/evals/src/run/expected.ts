@@ -76,7 +76,7 @@ function placeOf(sorted: readonly number[], value: number): number {
   return low;
 }
 
-/** What an attempt is expected to spend at most: the p90 of its variant's attempts so far. */
+/** What an attempt is expected to spend at most: the p90 of its variant's last attempts. */
 export class Expected {
   readonly #seen = new Map<string, Seen>();
   readonly #inFlight: Record<Amount, number> = { inputTokens: 0, outputTokens: 0, totalTokens: 0, costUsd: 0 };

@@ -1,28 +1,42 @@
-import type { FileRef, Message } from "@proviso/core";
+import type { FileRef, Message, Slice } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import type { Secrets, Redact } from "../secrets.ts";
 import { redactionOf } from "../secrets/structure.ts";
+import { misfitOf, unsavable } from "../session/session-json.ts";
 import type { SavedConversation } from "./saved.ts";
 
 /** The conversation without the secrets: in texts, arguments, results and states, not in ids, roles and names of slices. */
-export function withoutSecrets(saved: SavedConversation, secrets: Secrets | undefined): SavedConversation {
+export function withoutSecrets(
+  saved: SavedConversation,
+  secrets: Secrets | undefined,
+  slices: readonly Slice[],
+): SavedConversation {
   if (secrets === undefined) return saved;
   const { details, value } = redactionOf(secrets);
   const { messages: given } = saved;
   const { messages } = details({ messages: given });
   return {
     ...saved,
-    session: withoutSecretStates(saved.session, value),
+    session: withoutSecretStates(saved.session, value, slices),
     messages: messages.map((message, index) => withPlaces(message, given[index] as Message, value)),
   };
 }
 
-function withoutSecretStates(session: unknown, redact: Redact): unknown {
+/** @throws {DefinitionError} for a state that its schema does not accept without its secrets: it could not be read again. */
+function withoutSecretStates(session: unknown, redact: Redact, known: readonly Slice[]): unknown {
   // What `session.toJSON` returned.
   if (!isRecord(session) || !Array.isArray(session["slices"])) return session;
-  const slices = (session["slices"] as readonly { readonly state?: unknown }[]).map((slice) =>
-    slice.state === undefined ? slice : { ...slice, state: redact(slice.state) },
-  );
+  const slices = (session["slices"] as readonly { readonly name: string; readonly state?: unknown }[]).map((slice) => {
+    if (slice.state === undefined) return slice;
+    const { name } = slice;
+    const state = redact(slice.state);
+    const of = known.find((each) => each.name === name);
+    const misfit = of && misfitOf(of, state);
+    if (misfit !== undefined) {
+      throw unsavable(name, `${misfit}. Without its secrets its schema does not accept it: keep them out of the state`);
+    }
+    return { ...slice, state };
+  });
   return { ...session, slices };
 }
 

@@ -176,7 +176,7 @@ function saver(store: ConversationStore, id: string, { lease, slices, secrets, b
     async save(state) {
       // Slices of an evaluation inside a call were not known when the turn began.
       checkGiven(id, state.session.slices(), slices);
-      const next = conversationText(withoutSecrets(saveConversation(state), secrets));
+      const next = conversationText(withoutSecrets(saveConversation(state), secrets, state.session.slices()));
       const writing = afterwards(before, () => write(next));
       before = writing.catch(() => {});
       return writing;

@@ -46,12 +46,13 @@ export function sessionJson(session: {
   return { format: sessionFormat, version, id: session.id, seq: session.seq, slices };
 }
 
-function unsavable(slice: string, why: string): DefinitionError {
+/** Makes the error of a state that could not be read again. */
+export function unsavable(slice: string, why: string): DefinitionError {
   return new DefinitionError(`The state of slice "${slice}" cannot be saved: ${why}.`);
 }
 
 /** Why the slice's schema does not accept a state; undefined where it does. */
-function misfitOf({ schema }: Slice, state: unknown): string | undefined {
+export function misfitOf({ schema }: Slice, state: unknown): string | undefined {
   if (schema === undefined) return undefined;
   const result = parseWithSchemaSync(schema, state);
   return result.ok ? undefined : describeIssues(result.issues, result.unlisted);

@@ -1,7 +1,7 @@
-// The only place where sessions and resources are locked, snapshotted, restored, released and made unusable.
+// Sessions and resources are locked, snapshotted, restored, released and made unusable in this folder alone.
 //
-// 1. Before its body runs, a transaction holds the locks of its session and resources and has a snapshot of each; unless
-//    it commits, all are restored. A resource that joins later is locked and snapshotted before anyone gets it.
+// 1. Before its body runs, a transaction holds the locks of its session and resources and, unless it only "locks", has a
+//    snapshot of each that may change; unless it commits, all are restored. A resource that joins later is locked and snapshotted before anyone gets it.
 // 2. Locks are held until the snapshots are released, also where a rollback goes on after the evaluation has ended.
 // 3. A rollback or a commit that fails is reported, and makes the session and the resource unusable.
 // 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.

@@ -695,6 +695,26 @@ describe("CNV-8 secrets", () => {
     expect(message?.files?.map(({ file }) => file.name)).toEqual(["[secret].png", "[secret].png"]);
   });
 
+  test.each([
+    ["a text of a form", { account: "acc-77120", pin: 1 }, "account"],
+    ["a number", { account: "acc-1", pin: 77120 }, "pin"],
+  ])("CNV-8 CNV-1 a state that its schema does not accept without its secret, %s, is refused", async (_, of, path) => {
+    const connected = defineEvent("connected", z.object({ account: z.string(), pin: z.number() }));
+    const account = defineSlice({
+      name: "account",
+      schema: z.object({ account: z.string().startsWith("acc-"), pin: z.number() }),
+      initial: { account: "acc-0", pin: 0 },
+      reducers: ({ on }) => on(connected, (_state, { account: name, pin }) => ({ account: name, pin })),
+    });
+    const store = memoryConversations();
+    const options = { slices: [account], secrets: ["acc-77120", "77120"] };
+    await withConversation(store, "c", (c) => c.keep([{ role: "user", text: "Hello" }]), options);
+    const saving = withConversation(store, "c", (c) => void c.session.dispatch(connected(of)), options);
+    await expect(saving).rejects.toThrow(`The state of slice "account" cannot be saved: ${path}`);
+    const kept = await readConversation(store, "c", { slices: [account] });
+    expect([kept?.session.get(account), kept?.messages.length]).toEqual([{ account: "acc-0", pin: 0 }, 1]);
+  });
+
   test("CNV-8 a word of ours that is a secret does not make a conversation unreadable", async () => {
     const store = memoryConversations();
     const secrets = ["user", "assistant", "tasks", "proviso.conversation", "state", "add_task"];
