@@ -174,8 +174,8 @@ export const contractMutations: readonly Mutation[] = [
     rule: "TX-4",
     breaks: "a call that waited uses nothing that was closed meanwhile",
     file: "runtime/src/transactions/snapshots.ts",
-    find: "if (participant.made?.isGone === true) return undefined;",
-    replace: "",
+    find: "  if (made.isGone) return undefined;\n",
+    replace: "  void made;\n",
     test: "packages/node/test/transactions/late-resources.test.ts",
   },
   {

@@ -62,7 +62,8 @@ export interface Made {
   readonly instance: unknown;
   /** Whether code outside the transaction has asked for it: it stays then. */
   readonly isShared: boolean;
-  discard(): Promise<void>;
+  /** Takes it out of its scope, at once; returns what closes it. undefined: there is nothing to close here. */
+  takeOut(): (() => Promise<void>) | undefined;
 }
 
 /** Resources that are no longer in their store, and not closed yet. */
