@@ -199,7 +199,7 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "evaluations that a call left running go on",
     file: runtime("nested/nested-evaluations.ts"),
-    find: "ending?.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));",
+    find: "inside.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));",
     replace: "void RevokedError;",
   },
   {

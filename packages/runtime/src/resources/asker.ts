@@ -80,7 +80,12 @@ interface Joining {
 
 type Ready = Pick<Found, "instance" | "store">;
 
-function toJoin({ transaction, mode }: User, { name }: Key, { instance, store }: Ready, scope: object): Joining | undefined {
+function toJoin(
+  { transaction, mode }: User,
+  { name }: Key,
+  { instance, store }: Ready,
+  scope: object,
+): Joining | undefined {
   const resource: unknown = unguarded(instance);
   if (!isSnapshotable(resource) || hasJoined(transaction, resource, mode)) return undefined;
   return { transaction, participant: { resource, name, scope, made: madeIn(store, instance) } };

@@ -6,7 +6,8 @@ import { DefinitionError, RevokedError, type Binding, type Resources } from "@pr
 import { describeValue, isThenable } from "@proviso/core/internal";
 import { runFactory } from "../transactions/async-context.ts";
 import { wasUsedBefore } from "../transactions/snapshots.ts";
-import { LockFault, type Transaction } from "../transactions/transaction.ts";
+import { LockFault } from "../transactions/endless-wait.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import { isInSingleton, usedIn, type Asking, type AskerSources } from "./asking.ts";
 import { unguarded } from "./guard.ts";
 import {

@@ -9,6 +9,7 @@ import {
 import { isThenable, messageOf, returnedResult, isA, after } from "@proviso/core/internal";
 import { resultWithFiles } from "../content/files-of.ts";
 import { isFailure, type Failure } from "../failures.ts";
+import { leaveBehind } from "../nested/inherit.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -130,7 +131,9 @@ async function awaitHandling(
   try {
     const ended = await run.limits.race(time.within(work), "tool");
     if (ended === "timeout") return tookTooLong(run, accepted, handling);
-    return isFailure(ended) ? stoppedCall(accepted, calling, ended) : ended;
+    if (!isFailure(ended)) return ended;
+    leaveBehind(run, work);
+    return stoppedCall(accepted, calling, ended);
   } catch (cause) {
     return { ...unforeseenResult(run, accepted.call, cause), ran: calling.hasRun() };
   } finally {

@@ -2,7 +2,7 @@ import { AbortedError, BudgetExceededError, DeadlineExceededError } from "@provi
 import { messageOf, isA } from "@proviso/core/internal";
 import { failure, failureBehind, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { LockFault } from "../transactions/transaction.ts";
+import { LockFault } from "../transactions/endless-wait.ts";
 
 /**
  * What ends the evaluation: a wait for a lock that ended badly, a limit of the evaluation's own that a nested evaluation

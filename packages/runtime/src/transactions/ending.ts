@@ -48,7 +48,7 @@ async function restoreAll(transaction: Transaction): Promise<void> {
     const { instance } = made;
     // Other transactions may use it meanwhile: it was restored to the state in which it was made.
     if (made.isShared || isUsedByOthers(transaction, instance)) continue;
-    // It is decided here: from now on it is given to no caller, and no transaction takes a snapshot of it.
+    // Here the decision is made: from now on no caller gets it, and no transaction takes a snapshot of it.
     const close = made.takeOut();
     if (close === undefined) continue;
     await forgetSnapshots(transaction, instance);

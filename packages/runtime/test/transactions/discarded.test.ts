@@ -65,9 +65,11 @@ test.each(cases)(
       scope,
       close: ({ log }) => void log.push("closed"),
     });
-    let tool: Tool = toolOf("query", async ({ resources }) => void (await resources.open(ConnectionKey)), {
-      ...(stop === "timeoutMs" ? { timeoutMs: 20 } : {}),
-    });
+    let tool: Tool = toolOf(
+      "query",
+      async ({ resources }) => void (await resources.open(ConnectionKey)),
+      stop === "timeoutMs" ? { timeoutMs: 20 } : {},
+    );
     let innermost: unknown;
     for (let left = depth - 1; left > 0; left--) {
       const inner = tool;
