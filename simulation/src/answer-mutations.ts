@@ -239,6 +239,24 @@ export const answerMutations: readonly Mutation[] = [
     replace: "if (isUsedByOthers(transaction, undefined)) continue;",
   },
   {
+    name: "a transaction does not wait for the evaluations that its body left",
+    file: runtime("transaction-scope.ts"),
+    find: "  await own.evaluations?.settled();\n",
+    replace: "",
+  },
+  {
+    name: "a rollback in a body lets the evaluations in it go on",
+    file: runtime("transaction-scope.ts"),
+    find: "    undone?.abort(new RevokedError(`${own.name} is rolled back.`));\n    ended = undone?.settled();",
+    replace: "    ended = Promise.resolve(void undone);",
+  },
+  {
+    name: "an evaluation in a body is not known to it",
+    file: runtime("evaluate.ts"),
+    find: "  for (const evaluations of among) evaluations.add(evaluation);\n",
+    replace: "  void among;\n",
+  },
+  {
     name: "a session stays as it was when a snapshot is restored",
     file: runtime("transaction-scope.ts"),
     find: "    core.restore(known.mark, own.parent && originOf(own.parent));\n",

@@ -83,9 +83,14 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
 
 /**
  * Undoes what the body did to session and resources when it throws, or calls `rollback` and goes on. Calls of other
- * evaluations, and other transactions, over the same session or resources wait until it has ended; an evaluation that the
- * body begins is part of it. What the body dispatches is delivered to listeners at once. Where the runtime has no
- * AsyncLocalStorage, only what goes through the views is the body's.
+ * evaluations, and other transactions, over the same session or resources wait until it has ended. What the body dispatches
+ * is delivered to listeners at once. Where the runtime has no AsyncLocalStorage, only what goes through the views is the
+ * body's.
+ *
+ * An evaluation that the body begins is part of it, awaited or not. When the body returns, those that still run are waited
+ * for, however long: give them a deadline. When it throws, or calls `rollback`, they are aborted, and the undoing begins when
+ * their calls and handlers have ended. Then nothing begins over the session or the resources in what the body left: it is
+ * refused with a RevokedError.
  * @example
  * ```ts
  * import { Filesystem, provide } from "@proviso/core";

@@ -20,7 +20,7 @@ export class BegunEvaluations {
   add(work: Promise<unknown>): void {
     this.#running.add(work);
     const forget = (): void => void this.#running.delete(work);
-    // Its caller may never look at it.
+    // What began it may never look at it.
     work.then(forget, forget);
   }
 
