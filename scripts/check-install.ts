@@ -1,7 +1,7 @@
 /**
  * `pnpm install:check`: what newcomers do, with the tarballs that would be published. In empty folders outside of the
  * repository, on the lowest Node of `engines`, on the Node that runs this, on Bun and on Deno: installs what README says,
- * runs its programs, imports each entry of each package, keeps and reads files of each kind; and in projects that have older versions of peers installs them
+ * runs its programs, imports each entry of each package and compiles it with its declarations, keeps and reads files of each kind; and in projects that have older versions of peers installs them
  * all and runs the conformance suite over the older models.
  * A runtime that cannot be started here is skipped with the reason.
  */
@@ -126,6 +126,11 @@ async function everything(
   for (const runtime of await runtimes) {
     await step(`import ${entries.length} entries on ${runtime.name}`, () => importAll(here, runtime));
   }
+  // Without `skipLibCheck` the compiler reads every declaration that they name, those of dependencies too.
+  const text = entries.map((entry, at) => `export * as entry${at} from "${entry}";`).join("\n");
+  await step(`compile ${entries.length} entries with all their declarations`, () =>
+    compile(here, new Map([["entries.mts", { text, prints: "" }]])),
+  );
   const all = new Map(programs(readme).map((program, index) => [`program-${index + 1}.mts`, program]));
   const compiled = await step(`compile README's ${all.size} programs`, () => compile(here, all));
   if (compiled === undefined) return;

@@ -174,7 +174,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "the history is not only added to",
-    file: runtime("conversation.ts"),
+    file: runtime("history.ts"),
     find: "messages.push(message);",
     replace: "messages.unshift(message);",
   },

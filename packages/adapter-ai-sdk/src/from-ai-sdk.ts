@@ -220,7 +220,9 @@ function keptParts(
   tools: ModelRequest["providerTools"],
 ): { providerItems?: KeptParts } {
   let files = 0;
+  const hasCalls = content.some((part) => part.type === "tool-call" && part.providerExecuted !== true);
   const parts = content.flatMap((part): KeptParts["parts"] => {
+    if (part.type === "reasoning" && !goesBack(part, { provider, hasCalls })) return [];
     const index = files;
     files += fileIn(part, tools) === undefined ? 0 : 1;
     if (part.type !== "file") return keptPart(part, tools);
@@ -230,6 +232,18 @@ function keptParts(
     (part) => (part.type === "text" || part.type === "tool-call") && part.providerOptions === undefined,
   );
   return plain ? {} : { providerItems: { api: "ai-sdk", provider, parts } };
+}
+
+/**
+ * Whether a thought goes back to its provider: one that is sealed does, and each part of Gemini, whose seal may stand on the
+ * next one. Of other services those that are followed by calls: some refuse the calls without. Source: DeepSeek's API docs,
+ * "Thinking Mode".
+ */
+function goesBack(
+  { providerMetadata }: Extract<LanguageModelV4Content, { type: "reasoning" }>,
+  { provider, hasCalls }: { readonly provider: string; readonly hasCalls: boolean },
+): boolean {
+  return providerMetadata !== undefined || hasCalls || provider.startsWith("google");
 }
 
 /** The metadata of a part are its options where it goes back in a prompt. */

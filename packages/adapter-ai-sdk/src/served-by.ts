@@ -1,6 +1,6 @@
-import type { ModelResponse, TokenLogprob } from "@proviso/core";
+import type { ModelResponse } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { listAt, objectAt, textAt, type Json } from "@proviso/adapter-kit";
+import { logprobsFrom, objectAt, textAt, type Json } from "@proviso/adapter-kit";
 import type { Answer } from "./parts.ts";
 
 /** The tier and the log probabilities of an answer, as its provider's metadata or its body name them. */
@@ -14,7 +14,7 @@ export function servedBy({
     (named) => textAt(named, "serviceTier") || textAt(objectAt(named, "usage"), "service_tier"),
   );
   const serviceTier = [...tiers, tier ?? "", textAt(response?.body, "service_tier")].find((name) => name !== "");
-  const logprobs = metadata.map(({ logprobs: given }) => tokensIn(given)).find((tokens) => tokens.length > 0);
+  const logprobs = metadata.map(({ logprobs: given }) => logprobsFrom(tokensIn(given))).find(Boolean);
   return {
     ...(serviceTier === undefined ? {} : { serviceTier }),
     ...(logprobs === undefined ? {} : { logprobs }),
@@ -22,14 +22,6 @@ export function servedBy({
 }
 
 /** A list of tokens, or a list of such lists: one for each part of an answer. */
-function tokensIn(given: unknown): readonly TokenLogprob[] {
-  if (!Array.isArray(given)) return [];
-  return given
-    .flat()
-    .filter(isRecord)
-    .map((token) => ({ ...tokenOf(token), top: listAt(token, "top_logprobs").map(tokenOf) }));
-}
-
-function tokenOf(given: Json): Pick<TokenLogprob, "token" | "logprob"> {
-  return { token: textAt(given, "token"), logprob: Number(given["logprob"]) };
+function tokensIn(given: unknown): readonly Json[] {
+  return Array.isArray(given) ? given.flat().filter(isRecord) : [];
 }

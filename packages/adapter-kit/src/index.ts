@@ -20,7 +20,7 @@ export { invalidResponse, longestBody, longestStream, parseBody, unreadableBody 
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure } from "@proviso/runtime/internal";
 export { errorObjectFailure } from "./error-object.ts";
 export { errorObjectIn } from "./error-text.ts";
-export { costInUsage, reportedCost } from "./reported.ts";
+export { costInUsage, logprobsFrom, reportedCost } from "./reported.ts";
 export { commandSecrets, credentialsIn, headerSecrets } from "./credentials.ts";
 export {
   checkBaseURL,

@@ -1,5 +1,6 @@
-import type { Allowance, RateLimit } from "@proviso/core";
+import type { Allowance, RateLimit, TokenLogprob } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
+import { listAt, textAt, type Json } from "./body.ts";
 
 interface Headers {
   get(name: string): string | null;
@@ -118,4 +119,14 @@ export function costInUsage(usage: unknown): number | undefined {
 
 function dollars(cost: unknown): number | undefined {
   return typeof cost === "number" && Number.isFinite(cost) && cost >= 0 ? cost : undefined;
+}
+
+/** The log probabilities in a list of tokens as OpenAI's APIs write them; undefined where the list has none. */
+export function logprobsFrom(tokens: readonly Json[]): readonly TokenLogprob[] | undefined {
+  if (tokens.length === 0) return undefined;
+  return tokens.map((given) => ({ ...tokenOf(given), top: listAt(given, "top_logprobs").map(tokenOf) }));
+}
+
+function tokenOf(given: Json): Pick<TokenLogprob, "token" | "logprob"> {
+  return { token: textAt(given, "token"), logprob: Number(given["logprob"]) };
 }

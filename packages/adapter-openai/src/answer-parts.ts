@@ -1,15 +1,7 @@
 // What the service returns beside the text of an answer: thoughts, sources, and the tools that it ran itself.
-import type {
-  GeneratedFile,
-  ModelRequest,
-  ProviderCall,
-  Source,
-  ModelResponse,
-  ReportedUsage,
-  TokenLogprob,
-} from "@proviso/core";
+import type { GeneratedFile, ModelRequest, ProviderCall, Source, ModelResponse, ReportedUsage } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
-import { costInUsage, countAt, listAt, objectAt, textAt, type Json } from "@proviso/adapter-kit";
+import { costInUsage, countAt, listAt, logprobsFrom, objectAt, textAt, type Json } from "@proviso/adapter-kit";
 
 /** What stands between two parts of a summary, streamed or not. */
 export const betweenThoughts = "\n\n";
@@ -137,11 +129,6 @@ function outputOf(output: unknown): Pick<ProviderCall, "output"> {
   return output === undefined || output === null ? {} : { output };
 }
 
-/** Compatible servers write the thoughts beside the text, under one of two names. */
-export function chatThoughts(message: Json): string {
-  return textAt(message, "reasoning_content") || textAt(message, "reasoning");
-}
-
 /** What an answer has beside its text; nothing where it has none of it. */
 export function beside(
   sources: readonly Source[],
@@ -163,16 +150,6 @@ export function argumentsAt(object: Json, key: string): string {
   const value = object[key];
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "" : JSON.stringify(value);
-}
-
-/** The log probabilities in a list of tokens; undefined where it has none. */
-function logprobsFrom(tokens: readonly Json[]): readonly TokenLogprob[] | undefined {
-  if (tokens.length === 0) return undefined;
-  return tokens.map((given) => ({ ...tokenOf(given), top: listAt(given, "top_logprobs").map(tokenOf) }));
-}
-
-function tokenOf(given: Json): Pick<TokenLogprob, "token" | "logprob"> {
-  return { token: textAt(given, "token"), logprob: Number(given["logprob"]) };
 }
 
 /** The tier and the log probabilities of an answer: only what there is. */

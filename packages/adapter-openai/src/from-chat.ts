@@ -9,7 +9,8 @@ import {
   textAt,
   type Json,
 } from "@proviso/adapter-kit";
-import { beside, chatSources, chatThoughts, argumentsAt, servedBy, usageFrom } from "./answer-parts.ts";
+import { beside, chatSources, argumentsAt, servedBy, usageFrom } from "./answer-parts.ts";
+import { chatThoughts, keptThoughts } from "./chat-thoughts.ts";
 
 /**
  * The error that a body or a chunk is: an object, a text with its code beside it, or the body itself. undefined: it is none.
@@ -22,11 +23,18 @@ export function errorIn(body: Json): Json | undefined {
   return body["object"] === "error" ? body : undefined;
 }
 
+/** What is known of a request beside its answer. */
+interface AskedChat {
+  readonly costUsd?: number | undefined;
+  /** The host of the service that answered; undefined: it is OpenAI's. */
+  readonly service?: string | undefined;
+}
+
 /** An answer of `POST /chat/completions`; the first choice counts. */
 export function fromChat(
   body: unknown,
   output: ModelRequest["output"],
-  costUsd?: number,
+  { costUsd, service }: AskedChat = {},
 ): ModelResponse | ModelFailure {
   if (!isRecord(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
   const usage = usageFrom(body["usage"], { input: "prompt_tokens", output: "completion_tokens" }, costUsd);
@@ -47,7 +55,13 @@ export function fromChat(
   const refusal = textAt(message, "refusal");
   const reasoning = chatThoughts(message);
   return {
-    message: { role: "assistant", text, toolCalls, ...(reasoning === "" ? {} : { reasoning }) },
+    message: {
+      role: "assistant",
+      text,
+      toolCalls,
+      ...(reasoning === "" ? {} : { reasoning }),
+      ...keptThoughts(message, { service, hasCalls: toolCalls.length > 0 }),
+    },
     finishReason: finishReason(choice["finish_reason"], toolCalls.length > 0),
     usage,
     model: textAt(body, "model") || undefined,

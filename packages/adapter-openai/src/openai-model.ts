@@ -16,7 +16,7 @@ import {
 import { connect, type Connection, type Opened } from "./connection.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
-import { checkOptions, type CheckedOptions, type OpenAIOptions } from "./options.ts";
+import { checkOptions, compatibleService, type CheckedOptions, type OpenAIOptions } from "./options.ts";
 import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
 import { requestFailure } from "./request-failure.ts";
@@ -73,7 +73,9 @@ async function answerTo(
     if (received.failure !== undefined) return received;
     const { body, costUsd, rateLimit } = received;
     const answer =
-      options.api === "responses" ? fromResponses(body, request, costUsd) : fromChat(body, output, costUsd);
+      options.api === "responses"
+        ? fromResponses(body, request, costUsd)
+        : fromChat(body, output, { costUsd, service: compatibleService(options) });
     return rateLimit === undefined ? answer : { ...answer, rateLimit };
   } catch (error) {
     return requestFailure(guard.signal.aborted ? guard.signal.reason : error, signal, connection.address);

@@ -238,6 +238,11 @@ function refuseChatSettings(options: CheckedOptions): void {
   );
 }
 
+/** The host of a service that is not OpenAI's; undefined: it is, or its address is not known. */
+export function compatibleService({ baseURL }: Pick<CheckedOptions, "baseURL">): string | undefined {
+  return baseURL === undefined || isOpenAI(baseURL) ? undefined : new URL(baseURL).host;
+}
+
 function isOpenAI(baseURL: string | undefined): boolean {
   return baseURL === undefined || (URL.canParse(baseURL) && new URL(baseURL).hostname === openAIHost);
 }

@@ -1,7 +1,7 @@
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import { errorIn } from "./from-chat.ts";
 import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
-import { chatThoughts } from "./answer-parts.ts";
+import { areWantedBack, asThoughts, chatThoughts } from "./chat-thoughts.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
 interface PartialCall {
@@ -15,6 +15,7 @@ interface PartialCall {
 export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   const calls: PartialCall[] = [];
   const texts = { content: "", refusal: "", thoughts: "" };
+  let wantsThoughts = false;
   const annotations: Json[] = [];
   const logprobs: Json[] = [];
   let base: Json = {};
@@ -29,6 +30,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
     texts.refusal += textAt(delta, "refusal");
     const thoughts = chatThoughts(delta);
     texts.thoughts += thoughts;
+    wantsThoughts ||= areWantedBack(delta);
     annotations.push(...listAt(delta, "annotations"));
     if (thoughts !== "") onDelta({ kind: "reasoning", text: thoughts });
     if (content !== "") onDelta({ kind: "text", text: content });
@@ -61,7 +63,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       if (finishReason === undefined && texts.content !== "") return "cut";
       const choice = {
         index: 0,
-        message: asMessage(texts, annotations, calls),
+        message: { ...asMessage(texts, annotations, calls), ...asThoughts(texts.thoughts, wantsThoughts) },
         ...(logprobs.length === 0 ? {} : { logprobs: { content: logprobs } }),
         finish_reason: finishReason,
         ...(isRecord(broken) ? { error: broken } : {}),
@@ -72,9 +74,9 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   };
 }
 
-/** The message as it stands in an answer that came as JSON. */
+/** The message as it stands in an answer that came as JSON, but for its thoughts. */
 function asMessage(
-  { content, refusal, thoughts }: Readonly<Record<"content" | "refusal" | "thoughts", string>>,
+  { content, refusal }: Readonly<Record<"content" | "refusal", string>>,
   annotations: readonly Json[],
   calls: readonly PartialCall[],
 ): Json {
@@ -87,7 +89,6 @@ function asMessage(
     role: "assistant",
     content: content || null,
     refusal: refusal || null,
-    ...(thoughts === "" ? {} : { reasoning_content: thoughts }),
     ...(annotations.length === 0 ? {} : { annotations }),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
   };

@@ -11,13 +11,35 @@ import {
   type BytesOf,
 } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
-import { breakpoint, limited, requestFormat, type Parts } from "./request-format.ts";
+import { thoughtsFor } from "./chat-thoughts.ts";
+import { breakpoint, limited, requestFormat, type Parts, type RequestFormat, type RequestRules } from "./request-format.ts";
 import { chatSettings } from "./settings.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** The body of `POST /chat/completions`. Source: OpenAI API reference, "Create chat completion". */
-export const chatFormat = requestFormat({ path: "/chat/completions", itemsOf, toolOf, outputOf, bodyOf });
+/**
+ * The body of `POST /chat/completions`, for OpenAI's own service or for the one that is named: what a message is converted to
+ * is kept by service. Source: OpenAI API reference, "Create chat completion".
+ */
+export function chatFormat(service?: string): RequestFormat {
+  let format = formats.get(service);
+  if (format === undefined) {
+    const forService: RequestRules["itemsOf"] = (message, bytesOf, marks) => itemsOf(message, { service, bytesOf, marks });
+    format = requestFormat({ path: "/chat/completions", itemsOf: forService, toolOf, outputOf, bodyOf });
+    formats.set(service, format);
+  }
+  return format;
+}
+
+/** The formats, by the service that the program talks to. */
+const formats = new Map<string | undefined, RequestFormat>();
+
+/** Whom a message is written for, and what stands in it. */
+interface ItemOptions {
+  readonly service: string | undefined;
+  readonly bytesOf: BytesOf;
+  readonly marks: readonly number[] | undefined;
+}
 
 function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
   const streams = request.onDelta !== undefined;
@@ -63,7 +85,7 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice;
 }
 
-function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[]): readonly Item[] {
+function itemsOf(message: Message, { service, bytesOf, marks }: ItemOptions): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
@@ -77,7 +99,8 @@ function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[])
         function: { name, arguments: given },
       }));
       const content = message.text === "" && calls.length > 0 ? null : message.text;
-      return [{ role: "assistant", content, ...(calls.length === 0 ? {} : { tool_calls: calls }) }];
+      const given = calls.length === 0 ? {} : { tool_calls: calls, ...thoughtsFor(message, service) };
+      return [{ role: "assistant", content, ...given }];
     }
   }
 }

@@ -15,7 +15,7 @@ import { anyCharacter } from "../../core/test/support/any-character.ts";
 
 const formats = [
   { api: "responses", format: responsesFormat },
-  { api: "chat", format: chatFormat },
+  { api: "chat", format: chatFormat() },
 ] as const;
 
 const text = fc.oneof(

@@ -163,6 +163,56 @@ describe.each(["reasoning_content", "reasoning"])("over chat, where the server n
   });
 });
 
+describe("over chat, what a compatible service thought before a call", () => {
+  const looking = definePrompt({ key: "looking", sections: [{ key: "task", text: "Look.", tools: [look] }] }).bind();
+  const message = (name: string, calls: boolean): object => ({
+    role: "assistant",
+    content: calls ? null : "Seen.",
+    [name]: calls ? "I have to look." : "Now I know.",
+    ...(calls
+      ? { tool_calls: [{ id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } }] }
+      : {}),
+  });
+  const whole = (name: string, calls: boolean): object => ({
+    ...fixture("chat-text"),
+    choices: [{ index: 0, message: message(name, calls), finish_reason: calls ? "tool_calls" : "stop" }],
+  });
+  const inPieces = (name: string, calls: boolean): string => {
+    const { tool_calls, ...rest } = message(name, calls) as { readonly tool_calls?: readonly object[] };
+    const delta = tool_calls === undefined ? rest : { ...rest, tool_calls: [{ index: 0, ...tool_calls[0] }] };
+    const chunk = (choice: object): object => ({ id: "c", object: "chat.completion.chunk", choices: [choice] });
+    const end = { index: 0, delta: {}, finish_reason: calls ? "tool_calls" : "stop" };
+    return `${streamed([chunk({ index: 0, delta, finish_reason: null }), chunk(end)])}data: [DONE]\n\n`;
+  };
+  /** The thoughts in the messages of each request. */
+  const sentThoughts = async (name: string, streams: boolean, toElsewhere = false): Promise<unknown> => {
+    const steps = [true, false, false];
+    await using server = await startServer(
+      ...steps.map((calls, at) =>
+        streams && at < 2 ? answering(200, inPieces(name, calls), sse) : answering(200, whole(name, calls)),
+      ),
+    );
+    await using other = await startServer(answering(200, whole(name, false)));
+    const at = (baseURL: string) => openai({ model: "m", apiKey: "k", api: "chat", baseURL });
+    const adapter = at(server.baseURL);
+    const { messages } = await (streams ? adapter.stream(looking).response : adapter.evaluate(looking));
+    await (toElsewhere ? at(other.baseURL) : adapter).evaluate("More?", { messages });
+    return [...server.requests, ...other.requests].map(({ body }) =>
+      (body["messages"] as readonly Record<string, unknown>[]).flatMap((one) => one["reasoning_content"] ?? []),
+    );
+  };
+
+  test.each([false, true])("RSN-2 goes back with the call, streamed: %s", async (streams) => {
+    expect(await sentThoughts("reasoning_content", streams)).toEqual([[], ["I have to look."], ["I have to look."]]);
+  });
+
+  test("RSN-2 RSN-3 goes to no other service, and not where the service names it otherwise", async () => {
+    expect(await sentThoughts("reasoning_content", false, true)).toEqual([[], ["I have to look."], []]);
+    expect(await sentThoughts("reasoning", false)).toEqual([[], [], []]);
+    expect(await sentThoughts("reasoning", true)).toEqual([[], [], []]);
+  });
+});
+
 test("SRC-1 citations are sources, placed in the whole text and each once", async () => {
   const output = [
     written("See a.", [cite("https://a.example/", 4, 5), { type: "file_citation", file_id: "f", filename: "b.pdf" }]),

@@ -1,6 +1,7 @@
 import type { Clock } from "@proviso/core";
 import {
   endGroup,
+  exitOf,
   firstBytes,
   holdGroup,
   keptErrors,
@@ -8,9 +9,9 @@ import {
   letGo,
   noExit,
   reapMs,
+  release,
   started,
   within,
-  withoutArguments,
   type Command,
   type Exit,
   type OutputBuffer,
@@ -59,8 +60,7 @@ export async function runCommand(command: Command, input: string, limits: RunLim
     if (leader === undefined) return endedBy({ notStarted: (await watched.exited).error }, outputs);
     return endedBy(await runGroup(leader, watched, input, limits), outputs);
   } finally {
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
-    child.unref();
+    release(child);
   }
 }
 
@@ -106,10 +106,7 @@ function watch(
   child: ChildProcessWithoutNullStreams,
   { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: OutputBuffer },
 ): Watched {
-  const exited = new Promise<Exit>((resolve) => {
-    child.on("error", (error) => resolve({ ...noExit, error: withoutArguments(error) }));
-    child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
-  });
+  const exited = exitOf(child);
   const closed = new Promise<"closed">((resolve) => child.on("close", () => resolve("closed")));
   const flooded = new Promise<Stop>((resolve) => {
     // There are no streams where the system has no descriptors left.

@@ -1,7 +1,7 @@
 import { AbortedError, isEvaluationFailure, trackBudget } from "@proviso/core";
 import type { EvaluateOptions, Message, ProviderAdapter } from "@proviso/core";
 import { adapterFor } from "./adapter.ts";
-import { answered } from "./answered.ts";
+import { seenOf } from "./seen.ts";
 import { chatPrompt, type ChatPrompt } from "./chat-prompt.ts";
 import { configIn } from "./config.ts";
 import { fired } from "./interrupts.ts";
@@ -108,7 +108,7 @@ async function turnOf(
   world: World,
 ): Promise<{ readonly messages: readonly Message[]; readonly hasFailed: boolean }> {
   const { adapter, prompt, line, recording, options } = turn;
-  const seen = answered(world, { isJson: false, isStream: true });
+  const seen = seenOf(world, { isJson: false, isStream: true });
   try {
     const stream = adapter.stream(await prompt.bind(line), { ...options, run: recording?.run() });
     for await (const event of stream) seen.add(event);

@@ -2,7 +2,7 @@ import { AbortedError, isEvaluationFailure } from "@proviso/core";
 import { printable } from "@proviso/core/internal";
 import type { EvaluateOptions, EvaluationFailure, Prompt, PromptResponse, ProviderAdapter, Usage } from "@proviso/core";
 import { adapterFor } from "./adapter.ts";
-import { answered, type Answered } from "./answered.ts";
+import { seenOf, type Seen } from "./seen.ts";
 import { configIn } from "./config.ts";
 import { evaluateLimits, limitFlags, limitsHelp, limitsIn } from "./limits.ts";
 import { boundPrompt } from "./params.ts";
@@ -89,7 +89,7 @@ export async function runCommand(args: readonly string[], world: World): Promise
   const options = { ...evaluateLimits(limits, world.clock), signal };
   const print = { isJson: values.json === true, isStream: values.stream === true };
   await using recording = await recordingFor(values, config, world);
-  const seen = answered(world, print);
+  const seen = seenOf(world, print);
   const outcome = await evaluated({ adapter, prompt, options, recording, seen });
   seen.end();
   const { error } = outcome;
@@ -105,7 +105,7 @@ interface Evaluation {
   readonly prompt: Prompt;
   readonly options: EvaluateOptions;
   readonly recording: Recording | undefined;
-  readonly seen: Answered;
+  readonly seen: Seen;
 }
 
 interface Outcome {
@@ -127,7 +127,7 @@ async function evaluated(evaluation: Evaluation): Promise<Outcome> {
   }
 }
 
-function jsonOf({ runId, response, error }: Outcome, prompt: Prompt, seen: Answered): RunJson {
+function jsonOf({ runId, response, error }: Outcome, prompt: Prompt, seen: Seen): RunJson {
   const { model, turns, durationMs, evaluationId } = seen.facts();
   const common = { runId: runId ?? evaluationId, promptName: prompt.template.name, turns, durationMs };
   if (response !== undefined) {
@@ -139,7 +139,7 @@ function jsonOf({ runId, response, error }: Outcome, prompt: Prompt, seen: Answe
   return { ...common, model, output: null, text: seen.text() || null, usage, error: { code, message } };
 }
 
-function printForPeople({ runId, response, error }: Outcome, seen: Answered, isStream: boolean, world: World): void {
+function printForPeople({ runId, response, error }: Outcome, seen: Seen, isStream: boolean, world: World): void {
   const wasShown = isStream && seen.text() !== "";
   if (!wasShown && response !== undefined) {
     const { output } = response;

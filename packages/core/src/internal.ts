@@ -15,6 +15,7 @@ export {
   messageOf,
 } from "./values.ts";
 export { textFinder } from "./find-text.ts";
+export { checkedId } from "./checked-id.ts";
 export { checkList } from "./lists.ts";
 export { hostModule } from "./host-module.ts";
 export { givenTool } from "./tool/check-tool.ts";

@@ -394,6 +394,22 @@ describe("events", () => {
     if (byTool !== undefined && "path" in byTool.params) expectTypeOf(byTool.params.lines).toEqualTypeOf<number>();
   });
 
+  test("OBS-8 ran tells the input of a tool from arguments that were rejected", () => {
+    const narrow = (session: Session): void => {
+      session.on(readFile, (event) => {
+        if (event.ran) expectTypeOf(event.params.path).toEqualTypeOf<string>();
+        // @ts-expect-error it may have been rejected
+        else expectTypeOf(event.params.path).toEqualTypeOf<string>();
+      });
+      session.on(readFile, ({ ran, params }) => {
+        if (ran) expectTypeOf(params.lines).toEqualTypeOf<number>();
+        else if ("rawArguments" in params) expectTypeOf(params.error).toEqualTypeOf<string>();
+        else expectTypeOf(params.lines).toEqualTypeOf<number>();
+      });
+    };
+    expectTypeOf(narrow).toBeFunction();
+  });
+
   test("evaluationId tells framework events from an application's", () => {
     const narrow = (event: SessionEvent): void => {
       if (event.evaluationId !== undefined) expectTypeOf(event).toEqualTypeOf<FrameworkEvent>();

@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { describeValue } from "@proviso/core/internal";
+import { checkedId, describeValue } from "@proviso/core/internal";
 import type { Frame } from "./store.ts";
 
 /** UTF-16 units of a run's id. */
@@ -10,12 +10,7 @@ const longestId = 200;
  * @throws {DefinitionError} for anything else.
  */
 export function runId(id: unknown): string {
-  const refuse = (why: string): DefinitionError => new DefinitionError(`A run's id must be ${why}.`);
-  if (typeof id !== "string" || id === "") throw refuse(`a text, and not empty: not ${describeValue(id)}`);
-  if (id.length > longestId) throw refuse(`at most ${longestId} characters long, not ${id.length}`);
-  if (!id.isWellFormed()) throw refuse("well-formed: this one has half of a surrogate pair");
-  if (/\p{Cc}/u.test(id)) throw refuse("without control characters");
-  return id;
+  return checkedId("run", id, longestId);
 }
 
 /** Whether a run may have this id. */

@@ -3,7 +3,7 @@ import type { ReportedUsage, Usage } from "@proviso/core";
 import type { EntryOf, RecordedEvent } from "@proviso/runtime/recording";
 
 type Fields = { readonly [name: string]: unknown };
-type Answered = Pick<EntryOf<"answered">, "evaluationId" | "answer">;
+type AnsweredEntry = Pick<EntryOf<"answered">, "evaluationId" | "answer">;
 type AskedCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
 /** An event without the fields that stand at its end, unless they are others than its frame says. */
@@ -14,7 +14,7 @@ export class FrameMemory {
   sessionId: string | undefined;
   /** The number that the next event has. */
   seq = -1;
-  #answered: Answered | undefined;
+  #answered: AnsweredEntry | undefined;
 
   /** undefined: the frame that is read says neither, or a frame is written. */
   constructor(sessionId?: string, firstSeq = -1) {
@@ -22,7 +22,7 @@ export class FrameMemory {
     this.seq = firstSeq;
   }
 
-  answered(entry: Answered): void {
+  answered(entry: AnsweredEntry): void {
     this.#answered = entry;
   }
 

@@ -20,8 +20,8 @@ export interface ReadRun {
   /** The mark of the last frame; undefined: there is none. */
   readonly endedBy: string | undefined;
   readonly forkOf: SavedSummary["forkOf"];
-  /** The summary of what stands. */
-  summary(): Summary;
+  /** The summary of what stands, or of the part of it that an attempt goes on from. */
+  summary(standing?: readonly JournalEntry[]): Summary;
 }
 
 /**
@@ -68,9 +68,9 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     begunBy,
     endedBy,
     forkOf,
-    summary() {
+    summary(standing = standingEntries(entries)) {
       const summary = new Summary(forkOf);
-      for (const entry of standingEntries(entries)) summary.add(entry);
+      for (const entry of standing) summary.add(entry);
       return summary;
     },
   };

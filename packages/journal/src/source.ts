@@ -158,9 +158,8 @@ class JournalSource implements RunSource {
     if (!isAtRest(read.entries)) this.#assertGone(read.writer);
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
-    const summary = read.summary();
-    this.#begin(attempt, read.length, summary, read.begunBy);
-    await this.#takeOver(cut.kept, cut.entries, summary, last?.at ?? 0);
+    this.#begin(attempt, read.length, read.summary(cut.entries), read.begunBy);
+    await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", last?.at ?? 0);
     const suspended = suspendedCalls(read.entries);
     return {
       entries: cut.entries,
@@ -207,12 +206,10 @@ class JournalSource implements RunSource {
   }
 
   /** Going on is itself an entry: the writer before is refused from then on. */
-  async #takeOver(kept: number, standing: readonly JournalEntry[], summary: Summary, before: number): Promise<void> {
-    const evaluationId = standing[0]?.evaluationId ?? "";
+  async #takeOver(kept: number, evaluationId: string, before: number): Promise<void> {
     const at = Math.max(before, systemClock.now());
     const base = { index: this.#next, attempt: this.#attempt, at, evaluationId, isVoid: false };
     const entry: JournalEntry = { ...base, kind: "resumed", kept };
-    summary.restart(standing);
     this.append(entry);
     this.#next += 1;
     try {

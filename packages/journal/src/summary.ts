@@ -36,8 +36,8 @@ export class Summary {
   /** What they come to so far. */
   readonly saved: { -readonly [K in keyof SavedSummary]: SavedSummary[K] };
   #own: string | undefined;
-  #steps = new StepCounter();
-  #spent = new SpentByRun();
+  readonly #steps = new StepCounter();
+  readonly #spent = new SpentByRun();
 
   constructor(forkOf?: SavedSummary["forkOf"]) {
     this.saved = {
@@ -51,20 +51,6 @@ export class Summary {
       usage: noUsage,
       ...(forkOf === undefined ? {} : { forkOf }),
     };
-  }
-
-  /** Begins again with what stands: an attempt goes on from there. */
-  restart(entries: readonly JournalEntry[]): void {
-    const { attempts, startedAt, forkOf } = this.saved;
-    const fresh = new Summary(forkOf);
-    for (const entry of entries) fresh.add(entry);
-    this.#own ??= fresh.#own;
-    this.#steps = fresh.#steps;
-    this.#spent = fresh.#spent;
-    Object.assign(this.saved, fresh.saved, {
-      attempts,
-      startedAt: startedAt === 0 ? fresh.saved.startedAt : startedAt,
-    });
   }
 
   add(entry: JournalEntry | KeptEntry): void {
@@ -96,9 +82,8 @@ export class Summary {
   #addOwn(entry: EntryContent): void {
     const { saved } = this;
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
-    if (entry.kind === "ended") {
-      if (saved.state !== "cancelled") saved.state = entry.outcome;
-    }
+    // Nothing comes after a run was cancelled: its writer is refused.
+    if (entry.kind === "ended") saved.state = entry.outcome;
   }
 
   /** Evaluations inside calls spend for the run, too. */

@@ -11,6 +11,9 @@ import { z } from "zod";
 import { pglite } from "./pglite.ts";
 import { folder, framesOf, listed } from "./support.ts";
 
+/** How many places in the one database there are. */
+let tables = 0;
+
 /** Two journals of the same place, as two processes have them. */
 const places: readonly (readonly [string, () => Promise<() => Journal>])[] = [
   [
@@ -37,7 +40,14 @@ const places: readonly (readonly [string, () => Promise<() => Journal>])[] = [
           sqliteJournal(path)
       )(join(await folder(), "runs.sqlite")),
   ],
-  ["Postgres", async () => () => createJournal(postgresStore(pglite, { prefix: "other_run" }))],
+  [
+    "Postgres",
+    async () =>
+      (
+        (prefix) => () =>
+          createJournal(postgresStore(pglite, { prefix }))
+      )(`other_run${"_".repeat((tables += 1))}`),
+  ],
 ];
 
 /** An evaluation that calls `work`, which waits until it is let go, and then `after`. */
@@ -78,6 +88,23 @@ describe.each(places)("%s", (_name, place) => {
     expect(did).toEqual(["second"]);
     const ids = (await listed(two.entries("r"))).map(({ evaluationId }) => evaluationId);
     expect(new Set(ids).size).toBe(1);
+  });
+
+  test("RSM-8 FLT-3 the evaluation of a removed run is refused, and not cancelled with the run that was begun under its id", async () => {
+    const made = await place();
+    const [one, two] = [made(), made()];
+    onTestFinished(async () => void (await Promise.all([one.close(), two.close()])));
+    const [first, second] = [evaluation("first", []), evaluation("second", [])];
+    const came = first.come(one);
+    await first.begun;
+    await two.remove("r");
+    const other = second.come(two);
+    await second.begun;
+    expect(await two.cancel("r", "The second is not wanted.")).toBe(true);
+    first.go();
+    expect(await came).toMatchObject({ code: "run", reason: "fenced" });
+    second.go();
+    expect(await other).toMatchObject({ code: "aborted" });
   });
 });
 

@@ -4,6 +4,7 @@ import {
   defineTool,
   Filesystem,
   provide,
+  resourceKey,
   RunError,
   type ToolContext,
 } from "@proviso/core";
@@ -194,6 +195,32 @@ it("EFF-5 EFF-7 beside another durable resource, the record has the call as fini
   expect(await found(path)).toEqual({ rows: [1], committed: ["c1"] });
   expect((await files.read("a")).text).toBe("x");
 });
+
+it.each(["before", "after"])(
+  "EFF-5 EFF-7 another durable resource commits when the record is kept, bound %s the journal's file",
+  async (where) => {
+    const { journal, path } = await opened();
+    const found: unknown[] = [];
+    const other = {
+      durable: true as const,
+      snapshot: () => 0,
+      restore() {},
+      release() {
+        const database = new DatabaseSync(path, { readOnly: true });
+        found.push(database.prepare("SELECT n FROM rows").all());
+        database.close();
+      },
+    };
+    const [key, rows] = [resourceKey<typeof other>("other"), sqliteResource(journal, { migrate })];
+    const prompt = insertPrompt((_, insert, { resources }) => {
+      resources.get(key);
+      insert();
+    });
+    const resources = where === "before" ? [provide(key, other), rows] : [rows, provide(key, other)];
+    await adapterOf(call(1), done).evaluate(prompt, { run: journal.run("r"), resources });
+    expect(found).toEqual([[{ n: 1 }]]);
+  },
+);
 
 it("EFF-7 the journal's own tables and settings are refused to tools", async () => {
   const { journal } = await opened();

@@ -1,5 +1,5 @@
 // What a server asks in the middle of a call: something of a person, or a text of a model.
-import type { ToolContext } from "@proviso/core";
+import { isEvaluationFailure, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import { McpError } from "./mcp-error.ts";
@@ -81,15 +81,19 @@ async function sampled(
   const most = sampling.maxOutputTokens ?? defaultMaxOutputTokens;
   const wanted = typeof maxTokens === "number" && maxTokens >= 1 ? Math.floor(maxTokens) : most;
   const { adapter = context.adapter } = sampling;
+  const answer = (output: string, stopReason: "endTurn" | "maxTokens"): Record<string, unknown> => ({
+    role: "assistant",
+    content: { type: "text", text: output },
+    model: adapter.name,
+    stopReason,
+  });
   try {
-    const { output, finishReason } = await context.evaluate(text, {
-      adapter,
-      budget: { maxOutputTokens: Math.min(wanted, most) },
-    });
-    const stopReason = finishReason === "length" ? "maxTokens" : "endTurn";
-    return { role: "assistant", content: { type: "text", text: output }, model: adapter.name, stopReason };
+    const { output } = await context.evaluate(text, { adapter, budget: { maxOutputTokens: Math.min(wanted, most) } });
+    return answer(output, "endTurn");
   } catch (error) {
-    throw refuse(messageOf(error), error);
+    const cut = isEvaluationFailure(error) && error.code === "budget" ? error.text : undefined;
+    if (cut === undefined) throw refuse(messageOf(error), error);
+    return answer(cut, "maxTokens");
   }
 }
 

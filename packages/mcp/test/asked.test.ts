@@ -50,6 +50,23 @@ describe.each(["2026", "2025"] as const)("MCP-11 MCP-12 what a server of %s asks
     expect(model.requests).toHaveLength(3);
   });
 
+  test(`MCP-12 ${mode}: a text that the limit of its tokens cut short goes back up to there, and says so`, async () => {
+    await using server = await connectScripted(mode, { sampling: {} });
+    const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Sample.", tools: mcpTools(server) }] });
+    const model = scriptedModel([
+      { toolCalls: [{ name: "sample", arguments: {} }] },
+      { text: "Hello! ".repeat(100), usage: { inputTokens: 3, outputTokens: 100 } },
+      { text: "Done." },
+    ]);
+    const { toolResults, text } = await modelAdapter(model).evaluate(prompt.bind());
+    const { result } = toolResults[0] ?? {};
+    expect(JSON.parse(String(result?.success && result.value))).toMatchObject({
+      content: { type: "text", text: "Hello! ".repeat(50) },
+      stopReason: "maxTokens",
+    });
+    expect([model.requests[1]?.maxOutputTokens, text]).toEqual([50, "Done."]);
+  });
+
   test(`MCP-9 MCP-12 ${mode}: the time in which a person answers is no silence of the server, and what follows is`, async () => {
     const clock = fakeClock();
     const asked = Promise.withResolvers<void>();
@@ -111,7 +128,7 @@ describe("MCP-12 what is asked", () => {
       adapter: { name: "own" },
       async evaluate(text: string, given: { readonly budget?: unknown }) {
         evaluated.push([text, given.budget]);
-        return { output: "Hello!", finishReason: "stop" };
+        return { output: "Hello!" };
       },
     } as unknown as ToolContext;
     const call = { server: "scripted", tool: "ask", context };

@@ -124,3 +124,20 @@ test("MCP-4 data that is no file of the answer, and short texts, stay as they ar
   const structuredContent = { id: "AAAA", other, n: 1, none: null, list: [true] };
   expect((await readOf({ content: [tiny], structuredContent })).value).toEqual(structuredContent);
 });
+
+test.each([
+  ["image", { type: "image", data: "", mimeType: "image/png" }, "[image image-2.png, image/png, 0 bytes: not shown]"],
+  ["audio", { type: "audio", data: "", mimeType: "audio/wav" }, "[audio audio-2.wav, audio/wav, 0 bytes: not shown]"],
+  [
+    "resource",
+    { type: "resource", resource: { uri: "file:///empty.pdf", mimeType: "application/pdf", blob: "" } },
+    "[file empty.pdf, application/pdf, 0 bytes: not shown]",
+  ],
+])("MCP-4 an empty %s is a line, and the files beside it stay", async (_, empty, line) => {
+  const { read, result } = await readOf({ content: [image, empty, text("Between."), resource] });
+  expect(read).toBe(`${line}\n\nBetween.\n\n[image image-1.png] [file paper.pdf]`);
+  expect(result).toMatchObject({
+    success: true,
+    files: [{ name: "image-1.png" }, { name: "paper.pdf" }],
+  });
+});

@@ -5,7 +5,7 @@ export { whyNotStarted } from "./processes/not-started.ts";
 export { firstBytes, lastBytes } from "./processes/output-buffer.ts";
 export type { OutputBuffer } from "./processes/output-buffer.ts";
 export { endGroup, holdGroup, letGo } from "./processes/process-group.ts";
-export { keptErrors, noExit, reapMs, started, withoutArguments } from "./processes/start.ts";
+export { exitOf, keptErrors, noExit, reapMs, release, started } from "./processes/start.ts";
 export type { Command, Exit } from "./processes/start.ts";
 export { variablesNamed } from "./processes/variables.ts";
 export { within } from "./processes/within.ts";

@@ -1,34 +1,18 @@
 // 1. Every span that begins ends with its evaluation at the latest.
 // 2. Model and usage stand on chat spans alone: their sum is what the evaluation spent.
-import { context, SpanKind, trace, type Attributes, type Context, type Span, type Tracer } from "@opentelemetry/api";
+import { context, SpanKind, trace, type Attributes, type Context, type Span } from "@opentelemetry/api";
 import { systemClock, type CallChanges, type FrameworkEvent, type Step, type Usage } from "@proviso/core";
 import { addUsage } from "@proviso/core/internal";
 import { Chat, failSpan } from "./chat.ts";
 import { valueJson } from "./content.ts";
-import type { Metrics } from "./metrics.ts";
 import { attribute, metric, operation, providerName, spanEvent } from "./names.ts";
+import type { Telemetry } from "./telemetry.ts";
 import { usageBeyond } from "./usage.ts";
 
 type EvaluationStep = Extract<Step, { kind: "evaluation" }>;
 type RequestStep = Extract<Step, { kind: "request" }>;
 type ToolStep = Extract<Step, { kind: "tool" }>;
 type EventOf<T extends FrameworkEvent["type"]> = Extract<FrameworkEvent, { type: T }>;
-
-/** What spans and metrics are made with. */
-export interface Telemetry {
-  readonly tracer: Tracer | undefined;
-  readonly metrics: Metrics | undefined;
-  /** undefined: no content. */
-  readonly maxContentBytes: number | undefined;
-  /** What the program adds to the span of a step. */
-  moreFor(step: Step): MoreAttributes;
-}
-
-/** What the program's own function gave, and what it threw. */
-export interface MoreAttributes {
-  readonly given: Attributes;
-  readonly thrown: { readonly error: unknown } | undefined;
-}
 
 interface Call {
   readonly name: string;

@@ -23,8 +23,9 @@ import {
   type EachObserver,
   type IdleObserver,
 } from "@proviso/core/internal";
-import { TracedEvaluation, type MoreAttributes, type Telemetry } from "./evaluation.ts";
+import { TracedEvaluation } from "./evaluation.ts";
 import { Metrics } from "./metrics.ts";
+import type { MoreAttributes, Telemetry } from "./telemetry.ts";
 
 /** What spans and metrics show, and where they go. */
 export interface OpenTelemetryOptions {

@@ -1,7 +1,7 @@
 import { DefinitionError, type ProviderAdapter, type ThrottlePolicy, type ToolChoice } from "@proviso/core";
 import type { OptionNames } from "@proviso/core/provider";
 import { describeValue, messageOf } from "@proviso/core/internal";
-import { resolveEnvironment, type Environment } from "./environment.ts";
+import { environmentNames, resolveEnvironment, type Environment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { checkPricing, type TokenPrices } from "./prices.ts";
 import type { RunJournal } from "./recording/run-journal.ts";
@@ -77,12 +77,7 @@ export const adapterOptionNames = {
   toolChoice: true,
   pricing: true,
   journal: true,
-  clock: true,
-  random: true,
-  newId: true,
-  logger: true,
-  observers: true,
-  secrets: true,
+  ...environmentNames,
 } as const satisfies OptionNames<AdapterOptions>;
 
 /** What of an adapter's options is every adapter's. */

@@ -27,8 +27,7 @@ export interface AgentSpending extends Pick<Work, "wanted" | "inputTokens"> {
 }
 
 export function agentSpending(run: Run): AgentSpending {
-  const inputTokens = (): number =>
-    inputTokensOf({ tools: toolSpecs(run.rendered), output: undefined }, run.conversation);
+  const inputTokens = (): number => inputTokensOf({ tools: toolSpecs(run.rendered), output: undefined }, run.history);
   const expected = Math.ceil(run.expected?.inputTokens?.p90 ?? 0);
   const wanted =
     run.limits.budget &&

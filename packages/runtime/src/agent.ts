@@ -23,7 +23,7 @@ import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";
 import { textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
-import { frozenMessage } from "./conversation.ts";
+import { frozenMessage } from "./history.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
@@ -109,7 +109,7 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const unasked =
     (await refresh(run)) ?? unsupportedChoice(driver, run) ?? refusedProviderTool(driver, run.rendered.providerTools);
   if (unasked !== undefined) return unasked;
-  const given = { messages: run.conversation.request() };
+  const given = { messages: run.history.request() };
   const request = run.files === undefined ? given : await run.files.prepare(given, driver);
   if (isFailure(request)) return request;
   run.turn += 1;
@@ -140,7 +140,7 @@ function acceptAnswer(run: Run, { response, usage, stop }: Answered, durationMs:
   const unusable = answerFault(response);
   if (unusable !== undefined) return unusable;
   // The calls of this message ran while the agent worked.
-  run.conversation.append(message, []);
+  run.history.append(message, []);
   return stop ?? run.limits.stopped("response");
 }
 

@@ -5,7 +5,6 @@ import type { BudgetDimension, BudgetTracker } from "@proviso/core";
 import { noUsage, type BudgetAmounts, type BudgetReservation } from "@proviso/core/internal";
 import { budgetFailure, type Failure } from "./failures.ts";
 import { hiddenField } from "./hidden-field.ts";
-import { costNumbers } from "./routing/pace-numbers.ts";
 import { isInRequestOn } from "./transactions/async-context.ts";
 
 /** What a request asks of a budget. */
@@ -287,29 +286,4 @@ function refused(
     tracker,
     wanted: wanted[dimension],
   });
-}
-
-/** A limit above it would limit nothing. */
-const { longestAnswer } = costNumbers;
-
-/** The models with the shortest answers stop here; who refuses an even smaller limit takes none at all. */
-const shortestMaximum = 4_096;
-
-/** The limits of an answer that a model takes, as far as it has shown. */
-export interface OutputLimits {
-  takes(tokens: number): boolean;
-  /**
-   * Records that the model refused a request with this limit and took it without one: the model's own maximum is lower.
-   */
-  refused(tokens: number): void;
-}
-
-export function outputLimits(): OutputLimits {
-  let refusedFrom: number = longestAnswer;
-  return {
-    takes: (tokens) => tokens < refusedFrom,
-    refused(tokens) {
-      refusedFrom = Math.min(refusedFrom, tokens < shortestMaximum ? 0 : tokens);
-    },
-  };
 }

@@ -1,5 +1,6 @@
 import { DefinitionError, systemClock, type Clock, type Observer } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
+import type { OptionNames } from "@proviso/core/provider";
 import { ignoreRejection, type Logger } from "./logging.ts";
 import { openObservers, type Observers } from "./observing/observers.ts";
 import { openSecrets, type Secrets } from "./secrets.ts";
@@ -26,6 +27,16 @@ export interface Environment {
    */
   readonly secrets?: readonly string[] | undefined;
 }
+
+/** The names of these options, for whatever takes them among its own. */
+export const environmentNames = {
+  clock: true,
+  random: true,
+  newId: true,
+  logger: true,
+  observers: true,
+  secrets: true,
+} as const satisfies OptionNames<Environment>;
 
 /** An environment with nothing left out. */
 export interface World {

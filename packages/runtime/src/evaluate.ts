@@ -10,7 +10,7 @@ import {
 } from "@proviso/core";
 import { messageOf, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
 import { besideText } from "./beside-text.ts";
-import { rememberHistory } from "./conversation.ts";
+import { rememberHistory } from "./history.ts";
 import { elapsedMs } from "./environment.ts";
 import {
   emitFailed,
@@ -30,7 +30,7 @@ import { ownRecordOf, type OpenTape } from "./recording/run-value.ts";
 import { activeObservers, type Observers } from "./observing/observers.ts";
 import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
 import { promptOf, startRun } from "./start-run.ts";
-import { oneAttempt } from "./routing/attempts.ts";
+import { oneAttempt } from "./attempts.ts";
 import type { Surroundings } from "./nested/inherit.ts";
 import { enclosing, noEnclosing, type Enclosing } from "./transactions/session-view.ts";
 import { missingParts } from "./completion.ts";
@@ -173,7 +173,7 @@ function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
     errors: value(errors),
     response: evaluated,
   });
-  rememberHistory(error, run.prompt, run.conversation);
+  rememberHistory(error, run.prompt, run.history);
   run.log("error", errorFields(error), "prompt.error");
   return { error: withHiddenResponse(error) };
 }
@@ -195,14 +195,14 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
     const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
     if (isFailure(parsed)) {
       if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
-      run.conversation.say(repairRequest(parsed));
+      run.history.say(repairRequest(parsed));
       continue;
     }
     const { completion } = run.rendered;
     const missing = completion && (await missingParts(run, completion, parsed.output, completions++));
     if (isFailure(missing)) return missing;
     if (missing === undefined) return { ...parsed, response };
-    run.conversation.say(missing);
+    run.history.say(missing);
   }
 }
 
@@ -210,7 +210,7 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
   const recorded = run.tape !== undefined && run.nesting === undefined ? { run: run.tape.facts() } : undefined;
   const answered = response.route?.findLast(({ outcome }) => outcome === "answered");
-  const messages = run.conversation.messages();
+  const messages = run.history.messages();
   run.context?.remember(messages);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   return Object.freeze({
@@ -258,7 +258,7 @@ function announceRendering(run: Run, { adapter, provider }: Setup): void {
       sections: sectionsOf(run),
       limits: limitsOf(run),
       output: output === undefined ? "text" : "json",
-      earlierMessages: run.conversation.earlier,
+      earlierMessages: run.history.earlier,
     };
   });
 }

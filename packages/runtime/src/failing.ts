@@ -9,7 +9,7 @@ import {
   type UnusableError,
 } from "@proviso/core";
 import { noUsage, type RestoreFault } from "@proviso/core/internal";
-import { rememberHistory, givenHistory, rememberGiven } from "./conversation.ts";
+import { rememberHistory, givenHistory, rememberGiven } from "./history.ts";
 import { elapsedMs } from "./environment.ts";
 import { errorOf, failure, internalFailure, rememberFailure, type Failure } from "./failures.ts";
 import { logSafely } from "./logging.ts";
@@ -133,7 +133,7 @@ export function recordFault(run: Run): { readonly error: EvaluationFailure } | u
 
 /** Emits `prompt.failed`, logs it, and returns the error. */
 export function emitFailed(run: Run, error: EvaluationFailure): EvaluationFailure {
-  rememberHistory(error, run.prompt, run.conversation);
+  rememberHistory(error, run.prompt, run.history);
   run.log("error", errorFields(error), "prompt.error");
   run.publish({
     type: "prompt.failed",
@@ -164,6 +164,6 @@ export function errorFields({ promptName, code, phase, message }: EvaluationFail
 
 /** What an evaluation came to so far, whatever becomes of it. */
 export function spent(run: Run): Pick<EvaluationDetails, "promptName" | "usage" | "messages" | "toolResults"> {
-  const { promptName, usage, conversation, toolResults } = run;
-  return { promptName, usage, messages: conversation.messages(), toolResults: Object.freeze([...toolResults]) };
+  const { promptName, usage, history, toolResults } = run;
+  return { promptName, usage, messages: history.messages(), toolResults: Object.freeze([...toolResults]) };
 }

@@ -16,10 +16,10 @@ import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, providerFailure, turnsFailure, type Failure } from "./failures.ts";
 import { withGenerated, renderedWithFiles } from "./content/files-of.ts";
 import type { Run } from "./run.ts";
-import { joined } from "./request/paused.ts";
+import { readSources } from "./request/model-answer.ts";
 import { askUntilAnswered, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds } from "./well-formed.ts";
-import { frozenMessage } from "./conversation.ts";
+import { frozenMessage } from "./history.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { correctionOf, inputTokensOf } from "./tokens.ts";
 import { checkUses } from "./tools/policies.ts";
@@ -63,7 +63,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
     const unusable = cut ?? answerFault(whole);
     if (unusable !== undefined) return unusable;
     if (message.toolCalls.length === 0) {
-      run.conversation.append(message, []);
+      run.history.append(message, []);
       const stop = passed ?? run.limits.stopped("response");
       if (stop !== undefined || whole.finishReason !== "paused") return stop ?? whole;
       paused = whole;
@@ -89,7 +89,7 @@ export function toolSpecs({ tools }: RenderedPrompt): readonly ToolSpec[] {
 function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
   const { output } = run.rendered;
   return {
-    messages: run.conversation.request(),
+    messages: run.history.request(),
     tools,
     toolChoice: tools.length === 0 ? undefined : run.toolChoice,
     output:
@@ -106,9 +106,9 @@ function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
 function learnFrom(run: Run, request: ModelRequest, { response, usage, messages }: AnsweredOrCut): void {
   run.knownCost = undefined;
   if (usage.estimated) return;
-  const { conversation } = run;
+  const { history } = run;
   if (run.limits.budget !== undefined) {
-    run.inputCorrection = correctionOf(usage.inputTokens, inputTokensOf(request, conversation));
+    run.inputCorrection = correctionOf(usage.inputTokens, inputTokensOf(request, history));
   }
   // What a model thought is sent again only where the provider wants it back.
   const kept =
@@ -240,7 +240,7 @@ function fits(pattern: string, id: string): boolean {
 }
 
 /**
- * Renders again when sections have opened since: the next request carries it, the conversation so far is kept. undefined
+ * Renders again when sections have opened since: the next request carries it, the history so far is kept. undefined
  * where nothing has to be waited for.
  */
 export function refresh(run: Run): Promise<Failure | undefined> | undefined {
@@ -261,10 +261,22 @@ async function renderAgain(run: Run, opened: Opened): Promise<Failure | undefine
     run.opened = opened;
     run.rendered = rendered;
     run.tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
-    run.conversation.rerender(rendered);
+    run.history.rerender(rendered);
     run.knownCost = undefined;
     return undefined;
   } catch (cause) {
     return failure({ stop: "render", phase: "render", cause, message: messageOf(cause) });
   }
+}
+
+/** The answer with what came before its provider paused it: one text, and what all of it rests on. */
+function joined(paused: ModelResponse | undefined, answer: ModelResponse): ModelResponse {
+  if (paused === undefined) return answer;
+  const { length } = paused.message.text;
+  const text = paused.message.text + answer.message.text;
+  const later = (answer.sources ?? []).map(({ at, ...source }) =>
+    at === undefined ? source : { ...source, at: { start: at.start + length, end: at.end + length } },
+  );
+  const sources = readSources([...(paused.sources ?? []), ...later], text);
+  return { ...answer, message: { ...answer.message, text }, sources };
 }

@@ -4,7 +4,7 @@ export { internalsOf } from "./nested/adapter-internals.ts";
 export type { AdapterFacts } from "./nested/adapter-internals.ts";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
 export { trackerOf } from "./budgets.ts";
-export { systemId } from "./environment.ts";
+export { environmentNames, systemId } from "./environment.ts";
 export { toolSpecs } from "./inner-loop.ts";
 export { hiddenField } from "./hidden-field.ts";
 export { logSafely } from "./logging.ts";

@@ -18,7 +18,7 @@ import { checkToolChoice } from "./evaluate-options.ts";
 import { runInnerLoop } from "./inner-loop.ts";
 import { askedOf, type Chain } from "./request/chain.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
-import { outputLimits } from "./budget-room.ts";
+import { outputLimits } from "./answer-lengths.ts";
 import { startStream } from "./streaming/stream.ts";
 import { hidingBoth } from "./nested/inherit.ts";
 import { throttlePolicy } from "./request/policy.ts";

@@ -25,7 +25,7 @@ import { addUsage, countUsage, noUsage, type RestoreFault } from "@proviso/core/
 import { closeRun } from "./closing.ts";
 import type { RunFiles } from "./content/contract.ts";
 import type { Fitting } from "./context/contract.ts";
-import type { Conversation } from "./conversation.ts";
+import type { History } from "./history.ts";
 import { emitter, type Emitter, type Showing } from "./emitting.ts";
 import type { World } from "./environment.ts";
 import { graceful, graceMs, type WithinGrace, type Limits } from "./limits.ts";
@@ -38,7 +38,7 @@ import type { Transaction } from "./transactions/transaction.ts";
 import type { Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
 import type { RunJournal } from "./recording/run-journal.ts";
-import type { OutputLimits } from "./budget-room.ts";
+import type { OutputLimits } from "./answer-lengths.ts";
 import type { KnownCost } from "./tokens.ts";
 import type { Failure } from "./failures.ts";
 import { type Answer } from "./output/parse.ts";
@@ -96,10 +96,10 @@ export interface Run extends Emitter, Showing {
   readonly pace: Pace | undefined;
   readonly core: SessionCore;
   readonly resources: ResourceContext;
-  readonly conversation: Conversation;
+  readonly history: History;
   /** The files of the evaluation; undefined: there were none so far. */
   files: RunFiles | undefined;
-  /** Keeps the conversation inside the model's window; undefined: nothing does. */
+  /** Keeps the history inside the model's window; undefined: nothing does. */
   readonly context: Fitting | undefined;
   /** What the model may call now, by name. */
   tools: ReadonlyMap<string, Tool>;

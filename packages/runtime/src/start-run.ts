@@ -9,7 +9,7 @@ import {
 import { isThenable, openedSections, textPrompt } from "@proviso/core/internal";
 import { holdsFiles, openFiles } from "./content/files-of.ts";
 import type { RunFitting } from "./context/fitting.ts";
-import { conversationOf } from "./conversation.ts";
+import { historyOf } from "./history.ts";
 import type { World } from "./environment.ts";
 import { showingOf } from "./emitting.ts";
 import { checkEvaluateOptions, checkPrompt, settingsOf } from "./evaluate-options.ts";
@@ -114,7 +114,7 @@ async function buildRun(
   const rendered = renderFor(prompt, renderInputs, opened, showing.log);
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = readOption("toolChoice", () => checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools));
-  const conversation = conversationOf(options, prompt, rendered);
+  const history = historyOf(options, prompt, rendered);
   const around = enclosingOf(core, options, { nesting, enclosing }, rendered.tools.length > 0);
   if (isFailure(around)) return around;
   const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting, tape });
@@ -132,7 +132,7 @@ async function buildRun(
     limits,
     core,
     resources,
-    conversation,
+    history,
     context,
     tools,
     policies: policiesOf(options, nesting),

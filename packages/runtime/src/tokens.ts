@@ -190,11 +190,11 @@ export interface KnownCost {
  */
 export function inputTokensOf(
   request: SentBeside,
-  conversation: { tokensFrom(index: number): number; tokensBeside(request: SentBeside): number },
+  history: { tokensFrom(index: number): number; tokensBeside(request: SentBeside): number },
   { known, correction = 1 }: { readonly known?: KnownCost | undefined; readonly correction?: number | undefined } = {},
 ): number {
-  if (known !== undefined) return known.tokens + Math.ceil(conversation.tokensFrom(known.messages) * correction);
-  return Math.ceil((conversation.tokensFrom(0) + conversation.tokensBeside(request)) * correction);
+  if (known !== undefined) return known.tokens + Math.ceil(history.tokensFrom(known.messages) * correction);
+  return Math.ceil((history.tokensFrom(0) + history.tokensBeside(request)) * correction);
 }
 
 /** Estimates the tokens of what goes beside the messages: the tools, the output's schema, and what is around them. */

@@ -1,7 +1,7 @@
 import { DefinitionError, RevokedError, UnusableError, type Resources, type Session } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { errorOf, isFailure, type Failure } from "./failures.ts";
-import { BegunEvaluations } from "./nested/begun-evaluations.ts";
+import { BegunEvaluations } from "./transactions/begun-evaluations.ts";
 import type { ResourceContext } from "./resources/asking.ts";
 import { contextOf } from "./resources/context.ts";
 import type { StorePosition } from "./resources/store.ts";

@@ -1,6 +1,6 @@
 import { anObject, aText, refuse } from "./check-anthropic.ts";
 import { bytesIn } from "./read-files.ts";
-import { isObject, type JsonObject, type SimulatedFile, type SimulatedMessage } from "./types.ts";
+import { itemsOf, type JsonObject, type SimulatedFile, type SimulatedMessage } from "./types.ts";
 
 const pictures = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
@@ -11,7 +11,7 @@ export function isFileBlock(type: unknown): boolean {
 
 /** The files of blocks; only what there is. @throws {Refusal} for what the service would refuse. Source: Anthropic, "Vision". */
 export function anthropicFiles(content: unknown, path: string): Pick<SimulatedMessage, "files"> {
-  const blocks = Array.isArray(content) ? (content as readonly unknown[]).filter(isObject) : [];
+  const blocks = itemsOf(content);
   const files = blocks.filter(({ type }) => isFileBlock(type)).map((block) => fileOf(block, path));
   return files.length === 0 ? {} : { files };
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "./types.ts";
+import { isObject, itemsOf, type JsonObject } from "./types.ts";
 
 /** A message of Anthropic's as an "answer" or a "calls" fault has it. */
 export function distortedMessage(body: JsonObject, name: string): JsonObject {
@@ -48,8 +48,4 @@ function mapParts(body: JsonObject, change: (parts: readonly JsonObject[]) => re
 function withCall(part: JsonObject, change: (call: JsonObject) => JsonObject): JsonObject {
   const call = part["functionCall"];
   return isObject(call) ? { ...part, functionCall: change(call) } : part;
-}
-
-function itemsOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as unknown[]).filter(isObject) : [];
 }

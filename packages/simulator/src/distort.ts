@@ -1,5 +1,5 @@
 import { distortedCandidates, distortedMessage } from "./distort-dialects.ts";
-import { isObject, type AnswerStep, type Api, type JsonObject } from "./types.ts";
+import { isObject, itemsOf, type AnswerStep, type Api, type JsonObject } from "./types.ts";
 
 /** Changes a step as a "calls" fault does, or as a fault that is an answer of the model itself. */
 export function distortedStep(step: AnswerStep, name: string): AnswerStep {
@@ -152,10 +152,6 @@ function distortedCompletion(body: JsonObject, name: string): JsonObject {
     return { ...choice, message: { ...message, brand_new: [{ type: "brand_new_part" }] }, brand_new: true };
   });
   return { ...body, choices };
-}
-
-function itemsOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as unknown[]).filter(isObject) : [];
 }
 
 function mapNumbers(value: unknown, change: (count: number) => unknown): unknown {

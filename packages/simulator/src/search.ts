@@ -2,7 +2,7 @@
 import type { Ids } from "./answer.ts";
 import { badRequest } from "./refusal.ts";
 import { sealOf } from "./signature.ts";
-import { isObject, type Api, type JsonObject, type SimulatedRequest, type SimulatedSearch } from "./types.ts";
+import { isObject, itemsOf, type Api, type JsonObject, type SimulatedRequest, type SimulatedSearch } from "./types.ts";
 
 /** The types by which a request offers the search. Sources: the references of OpenAI ("Web search"), Anthropic and Gemini. */
 const searchTypes: { readonly [api in Api]: RegExp } = {
@@ -18,7 +18,7 @@ export function isSearch(api: Api, type: unknown): boolean {
 }
 
 function isOffered({ api, body }: SimulatedRequest): boolean {
-  const tools = Array.isArray(body["tools"]) ? (body["tools"] as readonly unknown[]).filter(isObject) : [];
+  const tools = itemsOf(body["tools"]);
   return tools.some((tool) =>
     (api === "gemini" ? Object.keys(tool) : [tool["type"]]).some((type) => isSearch(api, type)),
   );
@@ -49,13 +49,9 @@ function found(searches: readonly SimulatedSearch[]): SimulatedSearch["results"]
   return searches.flatMap(({ results }) => results);
 }
 
-function listIn(body: JsonObject, key: string): readonly JsonObject[] {
-  return (Array.isArray(body[key]) ? (body[key] as readonly unknown[]) : []).filter(isObject);
-}
-
 /** Puts the searches behind the thoughts; the text cites all that was found. */
 function inResponse(body: JsonObject, searches: readonly SimulatedSearch[], ids: Ids): JsonObject {
-  const output = listIn(body, "output");
+  const output = itemsOf(body["output"]);
   const thoughts = output.filter(({ type }) => type === "reasoning");
   const calls = searches.map(({ query }) => ({
     id: ids.next("ws"),
@@ -65,7 +61,7 @@ function inResponse(body: JsonObject, searches: readonly SimulatedSearch[], ids:
   }));
   const cited = output
     .filter(({ type }) => type !== "reasoning")
-    .map((item) => (item["type"] === "message" ? { ...item, content: listIn(item, "content").map(citing) } : item));
+    .map((item) => (item["type"] === "message" ? { ...item, content: itemsOf(item["content"]).map(citing) } : item));
   function citing(part: JsonObject): JsonObject {
     if (part["type"] !== "output_text") return part;
     const end = String(part["text"]).length;
@@ -82,7 +78,7 @@ function inResponse(body: JsonObject, searches: readonly SimulatedSearch[], ids:
 }
 
 function inMessage(body: JsonObject, searches: readonly SimulatedSearch[], ids: Ids): JsonObject {
-  const content = listIn(body, "content");
+  const content = itemsOf(body["content"]);
   const isThought = ({ type }: JsonObject): boolean => type === "thinking";
   const blocks = searches.flatMap(({ query, results }) => {
     const id = ids.next("srvtoolu");
@@ -118,9 +114,9 @@ function inMessage(body: JsonObject, searches: readonly SimulatedSearch[], ids: 
 }
 
 function inCandidate(body: JsonObject, searches: readonly SimulatedSearch[]): JsonObject {
-  const candidates = listIn(body, "candidates").map((candidate) => {
+  const candidates = itemsOf(body["candidates"]).map((candidate) => {
     const content = isObject(candidate["content"]) ? candidate["content"] : {};
-    const texts = listIn(content, "parts").filter(({ text, thought }) => typeof text === "string" && thought !== true);
+    const texts = itemsOf(content["parts"]).filter(({ text, thought }) => typeof text === "string" && thought !== true);
     const text = texts.map((part) => part["text"]).join("");
     const results = found(searches);
     const supports =
@@ -155,7 +151,7 @@ export function checkSearches(blocks: readonly JsonObject[], path: string): void
         `${at}: unexpected \`tool_use_id\` found in \`web_search_tool_result\` blocks: ${String(block["tool_use_id"])}.`,
       );
     }
-    const forged = listIn(block, "content").findIndex(
+    const forged = itemsOf(block["content"]).findIndex(
       ({ url, encrypted_content: seal }) => seal !== sealOf(String(url)),
     );
     if (forged >= 0) throw badRequest(`${at}.content.${forged}: Invalid \`encrypted_content\` in search_result block`);

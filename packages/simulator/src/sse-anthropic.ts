@@ -1,5 +1,5 @@
 import { pieces, type StreamedEvent, type Streaming } from "./pieces.ts";
-import { isObject, type JsonObject } from "./types.ts";
+import { isObject, itemsOf, type JsonObject } from "./types.ts";
 
 /** Source: Anthropic API reference, "Streaming messages". */
 export function anthropicEvents(body: JsonObject, { chunkCharacters }: Streaming): readonly StreamedEvent[] {
@@ -8,7 +8,7 @@ export function anthropicEvents(body: JsonObject, { chunkCharacters }: Streaming
   const add = (type: string, fields: JsonObject): void => void events.push({ name: type, data: { type, ...fields } });
   const begun = isObject(usage) ? { usage: { ...usage, output_tokens: begunOutput(usage["output_tokens"]) } } : {};
   add("message_start", { message: { ...body, content: [], stop_reason: null, stop_sequence: null, ...begun } });
-  const blocks = Array.isArray(content) ? (content as unknown[]).filter(isObject) : [];
+  const blocks = itemsOf(content);
   for (const [index, block] of blocks.entries()) {
     add("content_block_start", { index, content_block: begunBlock(block) });
     if (index === 0) add("ping", {});

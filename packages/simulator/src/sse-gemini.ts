@@ -1,5 +1,5 @@
 import { pieces, type StreamedEvent, type Streaming } from "./pieces.ts";
-import { isObject, type JsonObject } from "./types.ts";
+import { isObject, itemsOf, type JsonObject } from "./types.ts";
 
 /**
  * Each event is an answer with some of the parts; the last one has the reason for the end. Source: Gemini API
@@ -7,13 +7,11 @@ import { isObject, type JsonObject } from "./types.ts";
  */
 export function geminiEvents(body: JsonObject, { chunkCharacters }: Streaming): readonly StreamedEvent[] {
   const { candidates, usageMetadata, ...rest } = body;
-  const [candidate] = Array.isArray(candidates) ? (candidates as unknown[]).filter(isObject) : [];
+  const [candidate] = itemsOf(candidates);
   if (candidate === undefined) return [{ data: body }];
   const { content, finishReason, finishMessage, groundingMetadata, ...more } = candidate;
   const { parts, ...author } = isObject(content) ? content : {};
-  const deltas = (Array.isArray(parts) ? (parts as unknown[]).filter(isObject) : []).flatMap((part) =>
-    deltasOf(part, chunkCharacters),
-  );
+  const deltas = itemsOf(parts).flatMap((part) => deltasOf(part, chunkCharacters));
   const shown = deltas.length === 0 ? [undefined] : deltas;
   return shown.map((part, index) => {
     const isLast = index === shown.length - 1;

@@ -1,7 +1,7 @@
 import { pieces, type StreamedEvent, type Streaming } from "./pieces.ts";
 import { anthropicEvents } from "./sse-anthropic.ts";
 import { geminiEvents } from "./sse-gemini.ts";
-import { isObject, type Api, type JsonObject } from "./types.ts";
+import { isObject, itemsOf, type Api, type JsonObject } from "./types.ts";
 
 /** The answer as the service streams it. Sources: OpenAI API reference, "Streaming events" and "The chat completion chunk object". */
 export function streamOf(api: Api, body: JsonObject, streaming: Streaming): readonly StreamedEvent[] {
@@ -28,7 +28,7 @@ function responsesEvents(body: JsonObject, { chunkCharacters }: Streaming): read
   const begun = { ...body, status: "in_progress", output: [], usage: null, incomplete_details: null, error: null };
   add("response.created", { response: begun });
   add("response.in_progress", { response: begun });
-  const output = Array.isArray(body["output"]) ? (body["output"] as unknown[]).filter(isObject) : [];
+  const output = itemsOf(body["output"]);
   for (const [output_index, item] of output.entries()) {
     const at = { item_id: item["id"], output_index };
     add("response.output_item.added", { output_index, item: begunItem(item) });
@@ -59,7 +59,7 @@ function addParts(
   chunkCharacters: number,
   add: (type: string, fields: JsonObject) => void,
 ): void {
-  const parts = Array.isArray(item["content"]) ? (item["content"] as unknown[]).filter(isObject) : [];
+  const parts = itemsOf(item["content"]);
   for (const [content_index, part] of parts.entries()) {
     const [key, kind] = part["type"] === "refusal" ? ["refusal", "refusal"] : ["text", "output_text"];
     const text = part[key];
@@ -87,7 +87,7 @@ function addSummary(
   chunkCharacters: number,
   add: (type: string, fields: JsonObject) => void,
 ): void {
-  const parts = Array.isArray(item["summary"]) ? (item["summary"] as unknown[]).filter(isObject) : [];
+  const parts = itemsOf(item["summary"]);
   for (const [summary_index, part] of parts.entries()) {
     const here = { ...at, summary_index };
     const text = typeof part["text"] === "string" ? part["text"] : "";
@@ -115,7 +115,7 @@ function chatChunks(body: JsonObject, { chunkCharacters, includeUsage }: Streami
       ...(includeUsage ? { usage: fields["usage"] ?? null } : {}),
     },
   });
-  const given = (Array.isArray(choices) ? (choices as unknown[]) : []).filter(isObject);
+  const given = itemsOf(choices);
   const events = given.flatMap((choice) => {
     const { message, finish_reason = null, index = 0 } = choice;
     const delta = (fields: JsonObject): StreamedEvent =>
@@ -134,7 +134,7 @@ function messageDeltas(message: JsonObject, chunkCharacters: number): readonly J
     const text = message[key];
     return typeof text === "string" ? pieces(text, chunkCharacters).map((piece) => ({ [key]: piece })) : [];
   });
-  const calls = Array.isArray(message["tool_calls"]) ? (message["tool_calls"] as unknown[]).filter(isObject) : [];
+  const calls = itemsOf(message["tool_calls"]);
   const callDeltas = calls.flatMap((call, index): readonly JsonObject[] => {
     const { function: given, ...rest } = call;
     const { arguments: text, ...named } = isObject(given) ? given : {};

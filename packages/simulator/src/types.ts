@@ -197,3 +197,8 @@ export function hasNoBody(status: number): boolean {
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** The objects in what may be a list; whatever else stands in it is passed over. */
+export function itemsOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? (value as readonly unknown[]).filter(isObject) : [];
+}

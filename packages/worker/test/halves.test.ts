@@ -151,6 +151,22 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
     expect((await queue.result(kind, "r")).text).toBe("1 for ada");
   });
 
+  test("FLT-4 a token that could not be sent is sent again in a minute, though nothing decides the run before", async () => {
+    let refusals = 1;
+    const { queue, kind, done, job, tokens } = await putAside(memoryJournal(), async () => {
+      refusals -= 1;
+      if (refusals === 0) throw new Error("The mail server is away.");
+    });
+    const delay = job?.delay ?? Infinity;
+    expect(delay).toBeLessThanOrEqual(60_000);
+    expect(delay).toBeGreaterThan(30_000);
+    await job?.promote();
+    await until(() => tokens.length === 2);
+    await queue.resolve(tokens[1] ?? "", allow());
+    expect((await queue.result(kind, "r")).text).toBe("1 for ada");
+    expect(done).toEqual([1]);
+  });
+
   test("FLT-4 a worker that cannot see whether the decision came while it put the run aside asks again in a minute", async () => {
     const journal = memoryJournal();
     let isBroken = false;

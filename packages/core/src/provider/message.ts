@@ -34,7 +34,7 @@ export interface AssistantMessage {
   readonly text: string;
   /** The calls that the model made, in their order. */
   readonly toolCalls: readonly ToolCall[];
-  /** The thoughts that the model showed. They are kept and never sent back: `providerItems` is. */
+  /** The thoughts that the model showed. They are kept; what goes back to the provider is `providerItems`. */
   readonly reasoning?: string;
   /** Opaque, replayed to the same provider: reasoning items, signatures. */
   readonly providerItems?: unknown;

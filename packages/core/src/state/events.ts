@@ -42,16 +42,14 @@ export interface ToolProgress extends EventBase<"tool.progress"> {
   /** What the tool is doing. */
   readonly message?: string | undefined;
 }
-/** A call is over, well or not. */
-export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase<"tool.invoked"> {
+/** What is known of a call that is over, whether its handler was begun or not. */
+interface CallEnded<Value> extends EventBase<"tool.invoked"> {
   /** The turn's number, from 1. */
   readonly turn: number;
   /** The id of the call: the model's, or a new one where that was missing or repeated. */
   readonly callId: string;
   /** The name of the tool. */
   readonly name: string;
-  /** The validated arguments, as approved; RejectedParams where they did not fit or the call could not begin. */
-  readonly params: Input | RejectedParams;
   /** What the model reads of the call. */
   readonly result: ToolResult<Value>;
   /**
@@ -61,9 +59,21 @@ export interface ToolInvoked<Input = unknown, Value = unknown> extends EventBase
   readonly cause?: unknown;
   /** Milliseconds, with the waits for an approval and for locks. */
   readonly durationMs: number;
-  /** Whether the handler was begun: where the result is a failure, what it did was undone. */
-  readonly ran: boolean;
 }
+/** A call is over, well or not. Where `ran` is true, its `params` are the tool's input. */
+export type ToolInvoked<Input = unknown, Value = unknown> =
+  | (CallEnded<Value> & {
+      /** The handler was begun: where the result is a failure, what it did was undone. */
+      readonly ran: true;
+      /** The validated arguments, as approved. */
+      readonly params: Input;
+    })
+  | (CallEnded<Value> & {
+      /** The handler was not begun. */
+      readonly ran: false;
+      /** The validated arguments, as approved; RejectedParams where they did not fit or the call could not begin. */
+      readonly params: Input | RejectedParams;
+    });
 /** The params of a call whose arguments did not fit, or that could not begin: it has no locks, or a limit was met. */
 export interface RejectedParams {
   /** The arguments as the model wrote them. */

@@ -13,6 +13,7 @@ import {
 import { describeValue, jsonSchemaOf, schemasOf } from "@proviso/core/internal";
 import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
+import { environmentNames } from "@proviso/runtime/internal";
 import { toolName } from "../names.ts";
 
 /** What `serveMcp` takes. Every call is an evaluation of its own: a transaction on `session` and `resources`. */
@@ -61,12 +62,7 @@ export interface Served {
 }
 
 const optionNames = {
-  clock: true,
-  random: true,
-  newId: true,
-  logger: true,
-  observers: true,
-  secrets: true,
+  ...environmentNames,
   name: true,
   version: true,
   tools: true,

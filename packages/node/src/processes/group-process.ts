@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { lastBytes } from "./output-buffer.ts";
 import { endGroup, holdGroup, letGo } from "./process-group.ts";
-import { keptErrors, noExit, reapMs, started, withoutArguments, type Command, type Exit } from "./start.ts";
+import { exitOf, keptErrors, noExit, reapMs, release, started, type Command, type Exit } from "./start.ts";
 import { within } from "./within.ts";
 
 /** A program that is talked to over its standard input and output, in a process group of its own. */
@@ -22,10 +22,7 @@ export function startInGroup(command: Command): GroupProcess | Exit {
   const child = started(command);
   if (child instanceof Error) return { ...noExit, error: child };
   const errors = lastBytes(keptErrors);
-  const exited = new Promise<Exit>((resolve) => {
-    child.on("error", (error) => resolve({ ...noExit, error: withoutArguments(error) }));
-    child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
-  });
+  const exited = exitOf(child);
   // There are no streams where the system has no descriptors left.
   child.stderr?.on("data", (chunk: Buffer) => void errors.add(chunk));
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
@@ -38,8 +35,7 @@ export function startInGroup(command: Command): GroupProcess | Exit {
       return (await within(reapMs, () => exited)) ?? noExit;
     } finally {
       letGo(leader);
-      for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
-      child.unref();
+      release(child);
     }
   };
   let ending: Promise<Exit> | undefined;

@@ -40,8 +40,22 @@ export function started({ command, args, cwd, variables }: Command): ChildProces
   }
 }
 
+/** How the child ends, or that it could not be started. Never rejects. */
+export function exitOf(child: ChildProcessWithoutNullStreams): Promise<Exit> {
+  return new Promise((resolve) => {
+    child.on("error", (error) => resolve({ ...noExit, error: withoutArguments(error) }));
+    child.on("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+  });
+}
+
+/** Leaves nothing of the child to wait for: its streams, and the child itself. */
+export function release(child: ChildProcessWithoutNullStreams): void {
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+  child.unref();
+}
+
 /** Why a command could not be started, without its arguments, which the system's error holds: a key may be among them. */
-export function withoutArguments(error: Error): Error {
+function withoutArguments(error: Error): Error {
   delete (error as { spawnargs?: unknown }).spawnargs;
   return error;
 }

@@ -19,7 +19,7 @@ async function filesOf(run: Run): Promise<RunFiles> {
     const { openRunFiles } = await import("./run-files.ts");
     run.files ??= openRunFiles(run);
     const support = internalsOf(run.adapter)?.facts.files;
-    if (support?.tokensOf !== undefined) run.conversation.bound = (file) => support.tokensOf?.(file);
+    if (support?.tokensOf !== undefined) run.history.bound = (file) => support.tokensOf?.(file);
   }
   return run.files;
 }
@@ -34,15 +34,15 @@ export async function resultWithFiles(run: Run, result: ToolResult, given: reado
 export async function openFiles(run: Run): Promise<void> {
   const files = await filesOf(run);
   run.rendered = await files.rendered(run.rendered);
-  run.conversation.rerender(run.rendered);
+  run.history.rerender(run.rendered);
   await files.checkHistory();
 }
 
 /** Whether the prompt or its history holds files. */
-export function holdsFiles({ rendered, conversation }: Run, { messages, continueFrom }: EvaluateOptions): boolean {
+export function holdsFiles({ rendered, history }: Run, { messages, continueFrom }: EvaluateOptions): boolean {
   if (rendered.files !== undefined && rendered.files.length > 0) return true;
   if (messages === undefined && continueFrom === undefined) return false;
-  return conversation.messages().some(({ files }) => files !== undefined);
+  return history.messages().some(({ files }) => files !== undefined);
 }
 
 /** The answer's message with what the model made, stored; why it could not be, or the limit that ended the wait. */

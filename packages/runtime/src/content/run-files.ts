@@ -41,7 +41,7 @@ export function openRunFiles(run: Run): RunFiles {
     },
     params: (params) => named(params) as typeof params,
     async checkHistory() {
-      await load(run.conversation.messages());
+      await load(run.history.messages());
     },
     async stored(given: readonly FileLike[]) {
       const refs: FileRef[] = [];

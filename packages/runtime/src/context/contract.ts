@@ -13,6 +13,6 @@ export interface Fitting {
   fit(request: ModelRequest): Promise<ModelRequest | Failure>;
   /** The request to send in place of one that was refused; undefined: the refusal stands. */
   afterRefusal(refused: ModelFailure, request: ModelRequest): Promise<ModelRequest | Failure | undefined>;
-  /** Remembers this conversation's rate with its messages, for the evaluation that goes on from them. */
+  /** Remembers this history's rate with its messages, for the evaluation that goes on from them. */
   remember(messages: readonly Message[]): void;
 }

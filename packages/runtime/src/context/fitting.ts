@@ -1,5 +1,5 @@
 // 1. A history is shortened whole or not at all: where something ends the evaluation meanwhile it is as it was.
-// 2. What was shortened stays so: the conversation itself changes, and no copy of it.
+// 2. What was shortened stays so: the history itself changes, and no copy of it.
 import {
   type EvaluateOptions,
   type Message,
@@ -70,7 +70,7 @@ export class RunFitting implements Fitting {
     if (given.some((message) => isRecord(message) && message["role"] === "tool")) this.#isOffered = true;
     this.#tool = takesTools
       ? readResultTool({
-          messages: () => this.#running().conversation.messages(),
+          messages: () => this.#running().history.messages(),
           textOf: (file) => keptText(this.#running(), file),
           pageCharacters: () => this.#page(),
         })
@@ -131,9 +131,9 @@ export class RunFitting implements Fitting {
     return this.#tool !== undefined && this.#isOffered === true;
   }
 
-  /** The request with the adapter's bound of files, where the conversation has any. */
+  /** The request with the adapter's bound of files, where the history has any. */
   #measured(request: Sent): Sent {
-    const { bound } = this.#running().conversation;
+    const { bound } = this.#running().history;
     return bound === undefined ? request : { ...request, bound };
   }
 
@@ -149,10 +149,10 @@ export class RunFitting implements Fitting {
   }
 
   #plan(request: Sent, before: number, goal: Omit<Goal, "keepTurns">): Plan {
-    const { conversation } = this.#running();
-    const messages = conversation.messages();
+    const { history } = this.#running();
+    const messages = history.messages();
     const rate = before / charactersIn(this.#measured(request));
-    const sizes = messages.map((message) => sizeOf(message, conversation.bound) * rate);
+    const sizes = messages.map((message) => sizeOf(message, history.bound) * rate);
     const stubSizes = messages.map((message, place) => {
       const size = sizes[place] as number;
       if (message.role !== "tool") return size;
@@ -166,7 +166,7 @@ export class RunFitting implements Fitting {
     const most = mostOfSummary(messages, summary?.maxTokens ?? 0, rate);
     const standIn = (replaced: number): number => noteCharacters * rate + Math.min(most, replaced / 2);
     return planShortening(
-      { messages, question: conversation.question, sizes, stubSizes, beside, standIn },
+      { messages, question: history.question, sizes, stubSizes, beside, standIn },
       { ...goal, keepTurns },
     );
   }
@@ -177,16 +177,16 @@ export class RunFitting implements Fitting {
     { before, why }: { readonly before: number; readonly why: "threshold" | "refused" },
   ): Promise<ModelRequest | Failure> {
     const run = this.#running();
-    const { conversation } = run;
-    const messages = conversation.messages();
+    const { history } = run;
+    const messages = history.messages();
     const rate = before / charactersIn(this.#measured(request));
     const { summary } = this.#policy;
     const shortening = shorten(run, messages, { plan, rate, summary, room: this.#room, isReadable: this.#isReadable });
     const shortened = await run.limits.race(shortening, "request");
     if (isFailure(shortened)) return shortened;
     const { elided, summarised, transcript } = shortened;
-    conversation.replace(shortened);
-    const shorter = { ...request, messages: conversation.request() };
+    history.replace(shortened);
+    const shorter = { ...request, messages: history.request() };
     const after = Math.ceil((before * charactersIn(this.#measured(shorter))) / charactersIn(this.#measured(request)));
     // What was reported was for other messages.
     run.knownCost = undefined;

@@ -47,7 +47,7 @@ export async function shorten(
   for (const place of plan.replaced) now[place] = undefined;
   const last = plan.replaced.at(-1);
   if (last !== undefined) now[last] = { role: "user", text: standInText(standIn) };
-  const { question } = run.conversation;
+  const { question } = run.history;
   return {
     messages: now.filter((message) => message !== undefined),
     question: question && now.slice(0, question).filter((message) => message !== undefined).length,

@@ -5,7 +5,7 @@ import { fileTokensIn, type FileBound, charactersOf, type KnownCost } from "../t
 /** What is around each message and each tool on a wire: roles, ids, braces. */
 const charactersAround = 24;
 
-/** Tokens of a character before anything is known of a conversation. */
+/** Tokens of a character before anything is known of a history. */
 export const usualRate = 1 / 3;
 /** No text has fewer tokens than that for a character: a service that reports fewer counts something else. */
 const leastRate = 1 / 16;

@@ -1,4 +1,5 @@
 import { DefinitionError } from "@proviso/core";
+import { usualAnswer } from "../answer-lengths.ts";
 import { optionFault } from "../failures.ts";
 import { catalogWindow } from "../prices.ts";
 
@@ -22,8 +23,6 @@ export interface WindowSources {
   /** Tokens of an answer at most, as the evaluation limits them; undefined: it does not. */
   readonly maxOutputTokens?: number | undefined;
 }
-
-const usualAnswer = 16_384;
 
 /** What the catalog says, by the provider that it was asked for: it takes a millisecond to look up. */
 const found = new WeakMap<object, Promise<number | undefined>>();

@@ -17,7 +17,7 @@ import {
 } from "@proviso/core";
 import { onAbort } from "../abort.ts";
 import { markSaved, takeAnsweredAgain } from "../content/saved-sessions.ts";
-import { frozenMessages } from "../conversation.ts";
+import { frozenMessages } from "../history.ts";
 import { isAbortSignal } from "../evaluate-options.ts";
 import type { ConversationState } from "./saved.ts";
 import { checkGiven, slicesOfTurn } from "./slices.ts";

@@ -3,7 +3,7 @@
 import { DefinitionError, parseMessages, type Message, type Session, type Slice } from "@proviso/core";
 import { checkOptionNames, isRecord, parseJson } from "@proviso/core/provider";
 import { describeValue, messageOf } from "@proviso/core/internal";
-import { frozenMessages } from "../conversation.ts";
+import { frozenMessages } from "../history.ts";
 import { isNewerSession } from "../session/session-json.ts";
 import { restoreSession } from "../session/session.ts";
 import { ConversationError } from "./conversation-error.ts";

@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { describeValue } from "@proviso/core/internal";
+import { checkedId, describeValue } from "@proviso/core/internal";
 
 /** A conversation as a store keeps it. */
 export interface StoredConversation {
@@ -96,13 +96,7 @@ const usualLimit = 100;
  * @throws {DefinitionError} for anything else.
  */
 export function conversationId(id: unknown): string {
-  const refuse = (why: string): DefinitionError => new DefinitionError(`A conversation's id must be ${why}.`);
-  if (typeof id !== "string" || id === "") throw refuse(`a text, and not empty: not ${describeValue(id)}`);
-  if (id.length > longestId) throw refuse(`at most ${longestId} characters long, not ${id.length}`);
-  if (!id.isWellFormed()) throw refuse("well-formed: this one has half of a surrogate pair");
-  // Some databases end a text at a NUL, and an id is printed.
-  if (/\p{Cc}/u.test(id)) throw refuse("without control characters");
-  return id;
+  return checkedId("conversation", id, longestId);
 }
 
 /**

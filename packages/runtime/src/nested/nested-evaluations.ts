@@ -8,7 +8,7 @@ import {
 } from "@proviso/core";
 import { internalsOf } from "./adapter-internals.ts";
 import { onAbort } from "../abort.ts";
-import { BegunEvaluations } from "./begun-evaluations.ts";
+import { BegunEvaluations } from "../transactions/begun-evaluations.ts";
 import type { Nesting, Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 

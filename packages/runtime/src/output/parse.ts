@@ -8,7 +8,7 @@ import {
   type SchemaResult,
   messageOf,
 } from "@proviso/core/internal";
-import { repairText } from "../conversation.ts";
+import { repairText } from "../history.ts";
 import { failure, type Failure, type OutputFailure } from "../failures.ts";
 import { extractJson } from "./extract.ts";
 

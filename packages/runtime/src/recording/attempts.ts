@@ -1,7 +1,7 @@
 // The attempts of an evaluation that may begin again with another model: from the record, as far as it goes.
 import type { ModelResponse } from "@proviso/core";
 import type { Failure } from "../failures.ts";
-import type { Attempts, Next } from "../routing/attempts.ts";
+import type { Attempts, Next } from "../attempts.ts";
 import type { JournalEntry } from "./entries.ts";
 
 /** Attempts that go the way they went as long as the record has them; then they go on from there. */

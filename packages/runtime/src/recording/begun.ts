@@ -52,8 +52,8 @@ export function otherParams(run: Run | undefined, entries: readonly JournalEntry
 /** The history that the evaluation was given; a replay is given none. */
 function historyOf(run: Run, { messages, continueFrom }: EvaluateOptions): Pick<Begun, "history"> {
   if (messages === undefined && continueFrom === undefined) return {};
-  const { question, earlier, added } = run.conversation;
-  const all = run.conversation.messages();
+  const { question, earlier, added } = run.history;
+  const all = run.history.messages();
   const { messages: shown } = run.redaction.details({ messages: all } as never) as { readonly messages: typeof all };
   return {
     history: {
@@ -66,8 +66,8 @@ function historyOf(run: Run, { messages, continueFrom }: EvaluateOptions): Pick<
 }
 
 /** Gives an evaluation that is replayed the history that the recorded one was given. */
-export function recallHistory({ conversation }: Run, { messages, question, earlier, added }: RecordedHistory): void {
-  conversation.replace({ messages, question });
-  conversation.earlier = earlierOf({ messages, question, earlier });
-  conversation.added = added;
+export function recallHistory({ history }: Run, { messages, question, earlier, added }: RecordedHistory): void {
+  history.replace({ messages, question });
+  history.earlier = earlierOf({ messages, question, earlier });
+  history.added = added;
 }

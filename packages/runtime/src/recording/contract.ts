@@ -25,7 +25,7 @@ import type { ModelDelta } from "@proviso/core/provider";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
-import type { Attempts } from "../routing/attempts.ts";
+import type { Attempts } from "../attempts.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { PendingEvent, Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { PolicyStep } from "./entries.ts";

@@ -1,17 +1,15 @@
 // Evaluations inside calls that are run again: the answers that they were given in earlier attempts.
 import type { EntryOf, JournalEntry } from "./entries.ts";
 
-type Answered = EntryOf<"answered">;
-
 /**
  * Returns the answers that evaluations inside calls without an end were given, in any attempt, by the key of the request.
  * They are read from the whole record: no attempt goes on from them, since the call is run again as one.
  */
-export function insideAnswers(entries: readonly JournalEntry[]): ReadonlyMap<string, Answered> {
+export function insideAnswers(entries: readonly JournalEntry[]): ReadonlyMap<string, EntryOf<"answered">> {
   const own = entries[0]?.evaluationId;
   const asked = new Map<string, string>();
   const calls = new Map<string, string>();
-  const kept = new Map<string, Map<string, Answered>>();
+  const kept = new Map<string, Map<string, EntryOf<"answered">>>();
   let isStopped = false;
   for (const entry of entries) {
     const { evaluationId } = entry;
@@ -28,7 +26,7 @@ export function insideAnswers(entries: readonly JournalEntry[]): ReadonlyMap<str
       const [key, callId] = [asked.get(evaluationId), calls.get(evaluationId)];
       // An answer that was cut is asked for again: the budget that cut it may be another one now.
       if (key === undefined || callId === undefined || entry.answer.finishReason === "length") continue;
-      const ofCall = kept.get(callId) ?? new Map<string, Answered>();
+      const ofCall = kept.get(callId) ?? new Map<string, EntryOf<"answered">>();
       kept.set(callId, ofCall.set(key, entry));
     }
   }

@@ -1,9 +1,10 @@
 // Calls that the record answers: no handler, policy or lock takes part. What they did to the session is reduced again, and
 // what they did to resources in memory is done again.
-import type { FrameworkEvent, ToolCall, ToolInvoked, ToolMessage } from "@proviso/core";
-import { frozenInDepth, frozenJson, messageOf } from "@proviso/core/internal";
+import type { FrameworkEvent, ToolCall, ToolInvoked, ToolMessage, TransactionFailed } from "@proviso/core";
+import { frozenInDepth, frozenJson, messageOf, type RestoreFault } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
+import { orderResults } from "../tools/order.ts";
 import { toolMessage } from "../tools/result.ts";
 import type { KeptCalls } from "./contract.ts";
 import { Dispatches, reduceInLogs } from "./dispatches.ts";
@@ -75,6 +76,8 @@ export async function keptCalls(
         given.push(event.provider, event.text);
         blocks.set(event.callId, given);
       }
+      // The answers of these calls say so, and no evaluation goes on from changes that were lost.
+      if (event.type === "transaction.failed") run.faults.push(faultOf(event));
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
       if (isEnd && event.result.success) emitSuccess(event, behind(entries, place), delivery);
       else emitAgain(event, delivery, undone.get(entry));
@@ -82,7 +85,7 @@ export async function keptCalls(
     }
     if (entry.kind === "dispatched" && entry.callId === undefined) emitEntry(entry, delivery);
   }
-  sortResults(run, calls, ends.size);
+  orderResults(run.toolResults, run.toolResults.length - ends.size, calls);
   const answers = calls.map((call): ToolMessage | undefined => {
     const end = ends.get(call.id);
     if (end === undefined) return undefined;
@@ -90,6 +93,10 @@ export async function keptCalls(
     return run.rendered.feedback.length === 0 ? message : keptFeedback(run, message, blocks.get(call.id) ?? []);
   });
   return { answers, stop };
+}
+
+function faultOf({ operation, callIds, message }: TransactionFailed): RestoreFault {
+  return { operation, callIds, message, cause: undefined };
 }
 
 /** Kinds of the run's own evaluation that come when its calls have ended. */
@@ -254,12 +261,4 @@ async function broughtBack(
   } catch (error) {
     return `${of}: ${messageOf(error)}`;
   }
-}
-
-/** Sorts the results in the model's order, as they are where calls overlap. */
-function sortResults(run: Run, calls: readonly ToolCall[], count: number): void {
-  if (calls.length === 1) return;
-  const places = new Map(calls.map(({ id }, place) => [id, place]));
-  const own = run.toolResults.splice(run.toolResults.length - count);
-  run.toolResults.push(...own.toSorted((a, b) => (places.get(a.callId) ?? 0) - (places.get(b.callId) ?? 0)));
 }

@@ -3,7 +3,7 @@ import type { Blobs, PromptOverride, ReportedUsage, RunFacts } from "@proviso/co
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
-import type { Attempts } from "../routing/attempts.ts";
+import type { Attempts } from "../attempts.ts";
 import { hasAttempts, RecordedAttempts } from "./attempts.ts";
 import type { Run } from "../run.ts";
 import type { EvaluationOutcome, UsageEstimate } from "./contract.ts";

@@ -13,7 +13,7 @@ import { journalRun, type OpenTape, type RecordedBeginning } from "./run-value.t
 import type { RunSource } from "./run-source.ts";
 import { RecordedTape } from "./tape.ts";
 
-const modes = new Set<unknown>(["run", "replay", "fork"]);
+const modes = new Set<unknown>(Object.keys({ run: 0, replay: 0, fork: 0 } satisfies Record<RunSource["mode"], 0>));
 
 /**
  * Makes a run of a source, for the option `run` of `evaluate`: `createJournal` makes sources of a store.

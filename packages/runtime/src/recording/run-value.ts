@@ -5,9 +5,7 @@ import { isRecord } from "@proviso/core/provider";
 import type { Run, Setup } from "../run.ts";
 import type { Tape } from "./contract.ts";
 import type { RunJournal } from "./run-journal.ts";
-
-/** "run" begins or continues, "replay" only reads, "fork" begins with entries of another run. */
-export type RunMode = "run" | "replay" | "fork";
+import type { RunSource } from "./run-source.ts";
 
 /** What a recorded run began with. */
 export interface RecordedBeginning {
@@ -33,11 +31,11 @@ export type OpenTape = (setup: Setup, prompt: Prompt, options: EvaluateOptions) 
 /** The value of the option `run`, which brings its code along. */
 class RecordedRun {
   readonly id: string;
-  readonly #mode: RunMode;
+  readonly #mode: RunSource["mode"];
   readonly #open: OpenTape;
   readonly #read: () => Promise<RecordedBeginning>;
 
-  constructor(id: string, mode: RunMode, open: OpenTape, read: () => Promise<RecordedBeginning>) {
+  constructor(id: string, mode: RunSource["mode"], open: OpenTape, read: () => Promise<RecordedBeginning>) {
     this.id = id;
     this.#mode = mode;
     this.#open = open;
@@ -57,7 +55,7 @@ class RecordedRun {
 
 /** Makes the value of the option `run`. */
 export function journalRun(
-  { id, mode }: { readonly id: string; readonly mode: RunMode },
+  { id, mode }: Pick<RunSource, "id" | "mode">,
   open: OpenTape,
   read: () => Promise<RecordedBeginning>,
 ): JournalRun {

@@ -2,7 +2,7 @@
 import type { ModelFailure, ModelResponse, ReportedUsage, ToolCall, Usage } from "@proviso/core";
 import { countUsage, noUsage } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
-import type { Attempts } from "../routing/attempts.ts";
+import type { Attempts } from "../attempts.ts";
 import { AnsweredEntry } from "./answered-entry.ts";
 import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
 import { AskedEntry, RequestHashes, type NewInRequest } from "./asked.ts";
@@ -15,12 +15,12 @@ import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.t
 import { TapeEvents } from "./tape-events.ts";
 
 /** An answer as a replay needs it: with all that held it back. */
-function queuedAnswer(answer: ModelResponse | ModelFailure, { queuedMs = 0 }: RecordedRequest): typeof answer {
+function queuedAnswer(answer: Answer, { queuedMs = 0 }: RecordedRequest): typeof answer {
   if (answer.failure !== undefined || queuedMs === 0) return answer;
   return { ...answer, queuedMs: queuedMs + (answer.queuedMs ?? 0) };
 }
 
-type Answered = ModelResponse | ModelFailure;
+type Answer = ModelResponse | ModelFailure;
 
 export class TapeAnswers extends TapeEvents {
   /** Whether the answer whose calls are run now had arguments that were hidden. */
@@ -95,7 +95,7 @@ export class TapeAnswers extends TapeEvents {
     return keptDeltas(() => run.world.secrets, { keep, take, isOver: () => this.#isOver(run) });
   }
 
-  #answered(run: Run, of: RecordedRequest, answer: ModelResponse | ModelFailure): Answered | Promise<Answered> {
+  #answered(run: Run, of: RecordedRequest, answer: Answer): Answer | Promise<Answer> {
     this.assertNoFault();
     // What has ended the evaluation counts, and not what came after it.
     if (of.turn?.isStopped() === true || this.#isOver(run)) return answer;
@@ -106,7 +106,7 @@ export class TapeAnswers extends TapeEvents {
     return this.#keepAnswer(run, of, answer);
   }
 
-  #keepAnswer(run: Run, of: RecordedRequest, answer: ModelResponse | ModelFailure): Answered {
+  #keepAnswer(run: Run, of: RecordedRequest, answer: Answer): Answer {
     const { answer: recorded, isRedacted } = recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads);
     const entry = new AnsweredEntry(run.turn, of.attempt, recorded, isRedacted, producedIn(of.turn, answer));
     this.append(run.evaluationId, entry);

@@ -249,9 +249,9 @@ type BareRequested = Omit<ProviderRequested, "sessionId" | "evaluationId" | "seq
 
 /** Emits `provider.requested`, with what the model reads for the first time. */
 function announceRequest(run: Run, attempt: number, messages: number): void {
-  const { conversation, rendered, announced, turn } = run;
-  const { added } = conversation;
-  conversation.added = undefined;
+  const { history, rendered, announced, turn } = run;
+  const { added } = history;
+  history.added = undefined;
   run.announced = rendered;
   run.announce("provider.requested", () => {
     if (added === undefined && announced === rendered) {

@@ -1,4 +1,5 @@
 import type { ModelFailure, ModelProvider, ModelRequest, Usage } from "@proviso/core";
+import { usualAnswer } from "../answer-lengths.ts";
 import type { Room, Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { budgetFailure, type Failure } from "../failures.ts";
@@ -36,8 +37,8 @@ export class LimitedWork implements Work {
   }
 
   inputTokens(): number {
-    const { conversation, knownCost: known, inputCorrection: correction } = this.#run;
-    return (this.#inputTokens ??= inputTokensOf(this.request, conversation, { known, correction }));
+    const { history, knownCost: known, inputCorrection: correction } = this.#run;
+    return (this.#inputTokens ??= inputTokensOf(this.request, history, { known, correction }));
   }
 
   triesCost(): Usage | undefined {
@@ -93,8 +94,6 @@ function isCut(answer: Answered | ModelFailure, limit: number): boolean {
   return response.finishReason === "length" && (usage.estimated || usage.outputTokens >= 0.9 * limit);
 }
 
-/** The tokens reserved for an answer whose length is neither bounded nor estimated. */
-const usualOutputTokens = 16_384;
 /** What is known of how long an answer can be. */
 export interface AnswerBounds {
   /** The model's own. */
@@ -115,7 +114,7 @@ export interface Sent {
 export function wantedOf(run: Run, bounds: AnswerBounds, { inputTokens, atOnce }: Sent): Wanted {
   const { maxOutputTokens: bound = Infinity, least } = bounds;
   const expected = run.expected?.outputTokensPerTurn.p90;
-  const unbounded = bound === Infinity ? usualOutputTokens : bound;
+  const unbounded = bound === Infinity ? usualAnswer : bound;
   const usual = Math.min(bound, Math.ceil(expected ?? unbounded));
   // What cannot be cut short needs room for all that it may answer, where that is known.
   const needed = expected === undefined && bound === Infinity ? 1 : usual;

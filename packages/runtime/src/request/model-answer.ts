@@ -3,18 +3,19 @@ import type {
   GeneratedFile,
   ModelFailure,
   ModelResponse,
+  ProviderCall,
   ProviderErrorReason,
   Allowance,
   RateLimit,
   ReportedUsage,
   RouteStep,
+  Source,
   ThrottleKind,
   TokenLogprob,
   ToolCall,
 } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { finishReasonIn, whyNoJson, messageOf, isA } from "@proviso/core/internal";
-import { readCalls, readSources } from "./answer-parts.ts";
+import { finishReasonIn, whyNoJson, messageOf, isA, toJsonValue } from "@proviso/core/internal";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
@@ -78,7 +79,7 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
     parsed,
     refusal: typeof refusal === "string" ? refusal : undefined,
     sources: readSources(sources, read.text),
-    providerCalls: readCalls(providerCalls),
+    providerCalls: readProviderCalls(providerCalls),
     logprobs: readLogprobs(logprobs),
     serviceTier: typeof serviceTier === "string" && serviceTier !== "" ? serviceTier : undefined,
     generated: readGenerated(generated, read.text.length),
@@ -232,4 +233,55 @@ function readFailure(
 /** `fetch` does not always name what it met as its cause. */
 function isFailedFetch(error: unknown): boolean {
   return isA(error, TypeError) && ["fetch failed", "terminated"].includes(error.message);
+}
+
+/** The sources in the order of their first mention, each once; an offset outside the text is left out. */
+export function readSources(given: unknown, text: string): readonly Source[] | undefined {
+  if (given === undefined || !Array.isArray(given)) return undefined;
+  const byWhat = new Map<string, Source>();
+  for (const one of given as readonly unknown[]) {
+    const source = readSource(one, text);
+    if (source === undefined) continue;
+    const { at: _, ...what } = source;
+    const key = JSON.stringify(what);
+    if (!byWhat.has(key)) byWhat.set(key, source);
+  }
+  return byWhat.size === 0 ? undefined : [...byWhat.values()];
+}
+
+function readSource(given: unknown, text: string): Source | undefined {
+  if (!isRecord(given)) return undefined;
+  const { kind, url, title, fileName, at } = given;
+  if (kind !== "url" && kind !== "document") return undefined;
+  return {
+    kind,
+    ...(typeof url === "string" && url !== "" ? { url } : undefined),
+    ...(typeof title === "string" && title !== "" ? { title } : undefined),
+    ...(typeof fileName === "string" && fileName !== "" ? { fileName } : undefined),
+    ...placeIn(text, at),
+  };
+}
+
+function placeIn(text: string, at: unknown): Pick<Source, "at"> | undefined {
+  if (!isRecord(at)) return undefined;
+  const { start, end } = at;
+  if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end)) return undefined;
+  const [from, to] = [start as number, end as number];
+  return from < 0 || to < from || to > text.length ? undefined : { at: { start: from, end: to } };
+}
+
+/** The calls that the provider ran, in their order. One without a name is passed over. */
+function readProviderCalls(given: unknown): readonly ProviderCall[] | undefined {
+  if (given === undefined || !Array.isArray(given)) return undefined;
+  const calls = (given as readonly unknown[]).flatMap(readProviderCall);
+  return calls.length === 0 ? undefined : calls;
+}
+
+function readProviderCall(given: unknown): readonly ProviderCall[] {
+  if (!isRecord(given)) return [];
+  const { callId, name, input, output, isError } = given;
+  if (typeof name !== "string") return [];
+  const returned = output === undefined ? undefined : { output: toJsonValue(output)?.value ?? null };
+  const id = typeof callId === "string" ? callId : "";
+  return [{ callId: id, name, input: toJsonValue(input)?.value ?? null, ...returned, isError: isError === true }];
 }

@@ -3,7 +3,7 @@
 //    evaluation does not begin again, since the record has such a call as done.
 // 3. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
 import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
-import type { Attempts } from "./attempts.ts";
+import type { Attempts } from "../attempts.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
 import type { Answer } from "../output/parse.ts";
 import type { Run } from "../run.ts";
@@ -99,21 +99,21 @@ async function commit(run: Run, transaction: Transaction): Promise<void> {
 }
 
 type Before = Pick<Run, "toolChoice" | "reasoning" | "turn" | "prices"> & {
-  readonly messages: ReturnType<Run["conversation"]["messages"]>;
+  readonly messages: ReturnType<Run["history"]["messages"]>;
   readonly question: number | undefined;
   readonly results: number;
   readonly files: number;
 };
 
 function stateOf(run: Run): Before {
-  const { toolChoice, reasoning, turn, prices, conversation, toolResults } = run;
-  const { question } = conversation;
+  const { toolChoice, reasoning, turn, prices, history, toolResults } = run;
+  const { question } = history;
   return {
     toolChoice,
     reasoning,
     turn,
     prices,
-    messages: conversation.messages(),
+    messages: history.messages(),
     question,
     results: toolResults.length,
     files: run.files?.made.length ?? 0,
@@ -130,7 +130,7 @@ function putBack(run: Run, before: Before): void {
   run.inputCorrection = undefined;
   run.toolResults.length = results;
   run.files?.keepMade(files);
-  run.conversation.replace({ messages, question });
+  run.history.replace({ messages, question });
   if (run.watch === undefined) return;
   // A page that shows the text takes back what has come since.
   for (let one = turn + 1; one <= run.turn; one++) run.publish({ type: "text.reset", turn: one });

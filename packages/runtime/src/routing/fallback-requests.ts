@@ -17,7 +17,7 @@ import { isChainProvider } from "../request/chain.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
 import { mayRepeat } from "./begin-again.ts";
-import type { Answered, Attempts, Next } from "./attempts.ts";
+import type { AnsweredBy, Attempts, Next } from "../attempts.ts";
 import { inputOf, skippedStep, sumOfCosts, tryMember, whyNot, type Member } from "./member.ts";
 import type { RouteCandidate, RouteOrder } from "./orders.ts";
 import { reasonOfFailure, type GoesOn } from "./reasons.ts";
@@ -87,7 +87,7 @@ export class Fallback implements Generate, Attempts {
     return left.length - models + (this.#rules.isPerOutput ? models : Math.min(1, models)) > 1;
   }
 
-  goOn(why: Failure, mayRepeat: () => boolean, answered?: Answered): Next | undefined {
+  goOn(why: Failure, mayRepeat: () => boolean, answered?: AnsweredBy): Next | undefined {
     this.#current ??= this.#left().find(({ asked }) => asked.provider.name === answered?.provider);
     const reason = reasonOfFailure(why);
     if (!mayRepeat() || !this.#rules.goesOn(reason, why.stop === "throttled")) return undefined;
@@ -105,7 +105,7 @@ export class Fallback implements Generate, Attempts {
     return next && { provider: next.asked.provider.name, model: next.asked.provider.model };
   }
 
-  wentOn(why: Failure, next: Next, answered: Answered): void {
+  wentOn(why: Failure, next: Next, answered: AnsweredBy): void {
     this.goOn(why, () => true, answered);
     this.#next = next;
   }
@@ -115,7 +115,7 @@ export class Fallback implements Generate, Attempts {
     const run = this.#run;
     const { settings, limits } = run;
     this.#ordered ??= await this.#begin({
-      messages: run.conversation.request(),
+      messages: run.history.request(),
       tools: [],
       toolChoice: undefined,
       output: undefined,
@@ -137,7 +137,7 @@ export class Fallback implements Generate, Attempts {
       const { drive, provider } = member.asked;
       return (
         !this.#failed.has(member) &&
-        (drive === undefined || whyNot(run, provider, run.conversation.messages()) === undefined)
+        (drive === undefined || whyNot(run, provider, run.history.messages()) === undefined)
       );
     });
   }
@@ -202,7 +202,7 @@ export class Fallback implements Generate, Attempts {
   #agentsSkipped(): RouteStep[] {
     const run = this.#run;
     return this.#members.flatMap(({ asked: { drive, provider } }) => {
-      const why = drive === undefined ? undefined : whyNot(run, provider, run.conversation.messages());
+      const why = drive === undefined ? undefined : whyNot(run, provider, run.history.messages());
       return why === undefined ? [] : [skippedStep(provider, why)];
     });
   }
@@ -236,7 +236,7 @@ export class Fallback implements Generate, Attempts {
     return ordered.length === 0 ? members : ordered;
   }
 
-  async #candidate({ index, asked, breaker, record }: Member, request: ModelRequest): Promise<RouteCandidate> {
+  async #candidate({ index, asked, breaker, past }: Member, request: ModelRequest): Promise<RouteCandidate> {
     const clock = liveClock(this.#run);
     const { name, model } = asked.provider;
     const pricing = asked.prices.current() ?? (await asked.prices.load());
@@ -246,9 +246,9 @@ export class Fallback implements Generate, Attempts {
       provider: name,
       model,
       open: breaker?.mayAsk(clock.now()) === false,
-      p50Ms: record.percentile(50),
-      p95Ms: record.percentile(95),
-      failureShare: record.failureShare,
+      p50Ms: past.percentile(50),
+      p95Ms: past.percentile(95),
+      failureShare: past.failureShare,
       costUsd: pricing.known ? pricing.priceOf(tokens, clock.now()) : undefined,
     };
   }

@@ -1,7 +1,7 @@
 import { DefinitionError, type ModelResponse, type ProviderAdapter } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
-import { type Environment, elapsedMs } from "../environment.ts";
+import { elapsedMs, environmentNames, type Environment } from "../environment.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import { runInnerLoop } from "../inner-loop.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
@@ -40,12 +40,7 @@ const optionNames = {
   breaker: true,
   order: true,
   repeatTools: true,
-  clock: true,
-  random: true,
-  newId: true,
-  logger: true,
-  observers: true,
-  secrets: true,
+  ...environmentNames,
 } as const;
 
 /**

@@ -226,7 +226,7 @@ export class HedgedRequest {
     one.steps = [step];
     if (!one.isSent) return;
     // The answer would have taken longer still: left out, each request that is hedged would lower the percentile.
-    member.record.add({ durationMs, isAnswered: true });
+    member.past.add({ durationMs, isAnswered: true });
     const inputTokens = inputOf(run, this.#request);
     const estimate = countUsage(undefined, { inputTokens, outputTokens: estimatedTokens(streamed) });
     this.#losers.push({ one, step, inside, estimate });

@@ -71,7 +71,7 @@ const leastRequests = 20;
 function afterMsOf(options: HedgeOptions): AfterMs {
   const { afterMs, afterPercentile = 0 } = options as { readonly afterMs?: number; readonly afterPercentile?: number };
   if (afterMs !== undefined) return () => afterMs;
-  return ({ record }) => (record.count < leastRequests ? undefined : record.percentile(afterPercentile));
+  return ({ past }) => (past.count < leastRequests ? undefined : past.percentile(afterPercentile));
 }
 
 /** The requests of one evaluation. */

@@ -27,7 +27,7 @@ import { estimatedTokens, answerTokensOf, inputTokensOf } from "../tokens.ts";
 import { boundOf } from "../request/limited-work.ts";
 import type { Breaker, ServiceState } from "./breaker.ts";
 import type { TryReason } from "./reasons.ts";
-import { RequestRecord } from "./record.ts";
+import { PastRequests } from "./past-requests.ts";
 
 /** One adapter of a chain, and how it has done so far. */
 export class Member {
@@ -35,7 +35,7 @@ export class Member {
   readonly asked: Asked;
   /** undefined: it is always asked. */
   readonly breaker: Breaker | undefined;
-  readonly record = new RequestRecord();
+  readonly past = new PastRequests();
 
   constructor(index: number, asked: Asked, breaker: Breaker | undefined) {
     this.index = index;
@@ -72,7 +72,7 @@ export interface Asking {
 export async function tryMember(member: Member, asking: Asking): Promise<Tried> {
   const { run, provider, request, onDelta } = asking;
   const clock = liveClock(run);
-  const { asked, breaker, record } = member;
+  const { asked, breaker, past } = member;
   const isOver = breaker?.begin();
   let service: ServiceState = { state: "unknown" };
   let turn: Turn | undefined;
@@ -110,7 +110,7 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
     turn = undefined;
     if (!request.signal.aborted) {
       service = serviceState(answer, reason);
-      record.add({ durationMs, isAnswered: reason === undefined });
+      past.add({ durationMs, isAnswered: reason === undefined });
     }
     const step: RouteStep = {
       provider: provider.name,
@@ -190,7 +190,7 @@ function serviceState(answer: ModelResponse | ModelFailure, reason: TryReason | 
 
 /** An estimate of what is sent. */
 export function inputOf(run: Run, request: ModelRequest): number {
-  return inputTokensOf(request, run.conversation, { known: run.knownCost, correction: run.inputCorrection });
+  return inputTokensOf(request, run.history, { known: run.knownCost, correction: run.inputCorrection });
 }
 
 /** What was reported, else an estimate, at the member's prices; undefined where nothing was reported or produced. */

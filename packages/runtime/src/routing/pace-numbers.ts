@@ -1,4 +1,5 @@
 // The numbers of every pace: a process's own, and one whose state several processes share.
+import { longestAnswer } from "../answer-lengths.ts";
 
 /** How the share of the limits, and the rate that is found where none is known, follow refusals. */
 export const shareNumbers = {
@@ -20,8 +21,7 @@ export const costNumbers = {
   learning: 0.1,
   /** An estimate is wrong by no more than this factor; what reports more is wrong itself. */
   mostRatio: 100,
-  /** Tokens: no model in use answers with more. */
-  longestAnswer: 131_072,
+  longestAnswer,
 } as const;
 
 /** Whether a service counts the longest answers that requests allow. */

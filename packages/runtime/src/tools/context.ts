@@ -16,7 +16,7 @@ import { messageOf } from "@proviso/core/internal";
 import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
 import { checkAppEvent } from "../session/session-core.ts";
-import { noting } from "../observing/observed-calls.ts";
+import { noting } from "../transactions/observed-calls.ts";
 import { CallKey } from "./idempotency-key.ts";
 import { liveResources } from "../resources/call-resources.ts";
 import { reportProgress } from "./progress.ts";

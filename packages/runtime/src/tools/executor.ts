@@ -44,7 +44,7 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   // What a run cannot go on after is no answer of a call.
   run.tape?.assertNoFault();
   const { context } = run;
-  run.conversation.append(message, context === undefined ? answers : await context.shownAnswers(answers));
+  run.history.append(message, context === undefined ? answers : await context.shownAnswers(answers));
   return { answers, stop };
 }
 

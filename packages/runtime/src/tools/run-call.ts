@@ -37,6 +37,9 @@ function unforeseenResult(run: Run, call: ToolCall, cause: unknown): Invocation 
 }
 
 function readCall(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
+  // The arguments of the calls before it may have taken long to validate.
+  const late = run.limits.stopped("tool");
+  if (late !== undefined) return { ...rejected(run, call, `Not run: ${late.message}`), stop: late };
   const tool = run.tools.get(call.name);
   if (tool === undefined) return rejected(run, call, unknownTool(run.tools.keys(), call));
   const parsing = parseArguments(tool, call);
@@ -135,7 +138,7 @@ async function awaitHandling(
     leaveBehind(run, work);
     return stoppedCall(accepted, calling, ended);
   } catch (cause) {
-    return { ...unforeseenResult(run, accepted.call, cause), ran: calling.hasRun() };
+    return { ...unforeseenResult(run, accepted.call, cause), params: jsonOf(accepted.input), ran: calling.hasRun() };
   } finally {
     const ending = endCall(run, handling);
     if (ending !== undefined) await ending;

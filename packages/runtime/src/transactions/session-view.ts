@@ -2,7 +2,7 @@
 import { RevokedError, type Session } from "@proviso/core";
 import type { Origin } from "../session/concurrent-changes.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import type { BegunEvaluations } from "../nested/begun-evaluations.ts";
+import type { BegunEvaluations } from "./begun-evaluations.ts";
 import { currentTransaction } from "./async-context.ts";
 import type { Transaction } from "./transaction.ts";
 

@@ -1,7 +1,7 @@
 // The snapshots that transactions take of resources, and the resources that could not be restored or committed.
 import { UnusableError, type Snapshotable } from "@proviso/core";
 import { isGuardable, isThenable, messageOf } from "@proviso/core/internal";
-import type { ObservedCalls } from "../observing/observed-calls.ts";
+import type { ObservedCalls } from "./observed-calls.ts";
 import { committedWithOf } from "./committed-with.ts";
 import { createLock, isSharedWithOthers } from "./lock.ts";
 import { holdOf, type Lock, type LockMode, type LockOwner } from "./lock-state.ts";

@@ -9,8 +9,8 @@
 import { DefinitionError, RevokedError, type AppEvent, type StreamEvent } from "@proviso/core";
 import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
-import type { BegunEvaluations } from "../nested/begun-evaluations.ts";
-import type { ObservedCalls } from "../observing/observed-calls.ts";
+import type { ObservedCalls } from "./observed-calls.ts";
+import type { BegunEvaluations } from "./begun-evaluations.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { endlessAmong, endlessWait, LockFault, type NamedLock } from "./endless-wait.ts";
 import { releaseAll, tryAcquire, waitInLine } from "./lock.ts";

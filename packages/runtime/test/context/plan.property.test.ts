@@ -121,7 +121,7 @@ test("CTX-4 CTX-5 random histories are shortened in order, as far as they have t
       expect(plan.replaced.filter((place) => staying.has(place))).toEqual([]);
       checkOrder(plan, messages, { target, most, keepTurns, all, staying });
 
-      const run = { evaluationId: "e", turn: 1, conversation: { question } } as Run;
+      const run = { evaluationId: "e", turn: 1, history: { question } } as Run;
       const now = await shorten(run, messages, { plan, rate: 1, summary: undefined, room, isReadable: true });
       if (!("messages" in now)) throw new Error("It came to a failure.");
       expect(parseMessages(now.messages)).toHaveLength(

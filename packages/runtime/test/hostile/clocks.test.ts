@@ -109,3 +109,28 @@ test("LIM-1 a deadline that throws after a request was refused has passed", asyn
   ]);
   expect(await rejection(modelAdapter(model).evaluate("hi", { deadline }))).toMatchObject({ code: "deadline" });
 });
+
+test.each([true, false])(
+  "OBS-8 params of a call whose handler was begun are its input, whenever the clock throws (its handler waits: %o)",
+  async (waits) => {
+    const begun: unknown[] = [];
+    const echo = defineTool({
+      name: "echo",
+      description: "Repeats.",
+      input: z.object({ text: z.string() }),
+      timeoutMs: 1_000,
+      execute: (input) => (begun.push(input), waits ? Promise.resolve().then(() => input.text) : input.text),
+    });
+    await atEachUse("once", async (clock, use) => {
+      const session = createSession();
+      const params: unknown[] = [];
+      session.on(echo, (event) => void (event.ran && params.push(event.params)));
+      const model = scriptedModel([{ toolCalls: [call("echo", { text: "a" })] }, { text: "hi" }]);
+      await modelAdapter(model, { clock })
+        .evaluate(promptWith(echo), { session })
+        .catch(() => {});
+      expect([use, params]).toEqual([use, params.map(() => ({ text: "a" }))]);
+    });
+    expect(begun.length).toBeGreaterThan(1);
+  },
+);

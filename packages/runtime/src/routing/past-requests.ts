@@ -7,7 +7,7 @@ interface Ended {
 }
 
 /** How the last 100 requests to one adapter went. */
-export class RequestRecord {
+export class PastRequests {
   readonly #ended: Ended[] = [];
   #next = 0;
 

@@ -42,7 +42,8 @@ export interface Beginning {
   readonly isMarked?: boolean;
 }
 
-export interface Conversation {
+/** The messages of one evaluation, as they go to its model. */
+export interface History {
   /** What is sent: the system text, then all messages. */
   request(): readonly Message[];
   /** What can be given to the next evaluation. */
@@ -69,8 +70,8 @@ export interface Conversation {
   replace(by: Pick<Continued, "messages" | "question">): void;
 }
 
-/** Starts a conversation after earlier turns, or goes on with a history that holds the prompt's question. */
-function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Conversation {
+/** Starts a history after earlier turns, or goes on with a history that holds the prompt's question. */
+function startHistory(rendered: RenderedPrompt, begins: Beginning = {}): History {
   const { earlier = [], continued, isMarked = false } = begins;
   let system = systemOf(rendered, isMarked);
   const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
@@ -83,7 +84,7 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
   let tokens: number[] = [0];
   let beside: { readonly tools: unknown; readonly schema: unknown; readonly tokens: number } | undefined;
 
-  const conversation: Conversation = {
+  const own: History = {
     request: () => [...system, ...messages],
     messages: () => Object.freeze([...messages]),
     question: placeOfQuestion,
@@ -94,7 +95,7 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
       const all = system.length + messages.length;
       for (let i = tokens.length - 1; i < all; i++) {
         const message = (system[i] ?? messages[i - system.length]) as Message;
-        tokens.push((tokens[i] ?? 0) + tokensOf(message, conversation.bound));
+        tokens.push((tokens[i] ?? 0) + tokensOf(message, own.bound));
       }
       return (tokens[all] ?? 0) - (tokens[index] ?? 0);
     },
@@ -110,21 +111,21 @@ function startConversation(rendered: RenderedPrompt, begins: Beginning = {}): Co
     },
     rerender(now) {
       system = systemOf(now, isMarked);
-      if (conversation.question !== undefined) messages[conversation.question] = questionOf(now, isMarked);
+      if (own.question !== undefined) messages[own.question] = questionOf(now, isMarked);
       tokens = [0];
     },
     say(text) {
       messages.push(frozenMessage({ role: "user", text }));
-      conversation.added = [...(conversation.added ?? []), text];
+      own.added = [...(own.added ?? []), text];
     },
     replace(by) {
       messages.splice(0, messages.length, ...by.messages.map((message) => frozenMessage(message)));
-      conversation.question = by.question;
-      conversation.added = undefined;
+      own.question = by.question;
+      own.added = undefined;
       tokens = [0];
     },
   };
-  return conversation;
+  return own;
 }
 
 /** Freezes the messages and leaves out the system text, which is the prompt's own. */
@@ -168,7 +169,8 @@ export function frozenMessage<M extends Message>(given: M): M {
   }
 }
 
-interface History extends Continued {
+/** A history, and what is known of where it comes from. */
+interface KnownHistory extends Continued {
   /** undefined: it was not rendered here, so the question is looked for. */
   readonly template: Prompt["template"] | undefined;
   /** false: the prompt's question comes after it. */
@@ -176,25 +178,25 @@ interface History extends Continued {
 }
 
 /** The histories as they were sent; an error shows them without secrets. */
-const histories = new WeakMap<object, History>();
+const histories = new WeakMap<object, KnownHistory>();
 
-export function rememberHistory(error: EvaluationFailure, { template }: Prompt, conversation: Conversation): void {
-  const messages = conversation.messages();
-  rememberGiven(error, { messages, question: conversation.question, template, isAsked: true, next: wordAfter(error) });
+export function rememberHistory(error: EvaluationFailure, { template }: Prompt, history: History): void {
+  const messages = history.messages();
+  rememberGiven(error, { messages, question: history.question, template, isAsked: true, next: wordAfter(error) });
 }
 
 /**
  * Remembers the history of an evaluation that could not begin: `continueFrom` its error goes on from what it was given.
  */
-export function rememberGiven(error: EvaluationFailure, history: History): void {
+export function rememberGiven(error: EvaluationFailure, history: KnownHistory): void {
   histories.set(error, history);
 }
 
 /** What an evaluation was given to begin with; undefined: nothing, or nothing that can be read. */
-export function givenHistory(options: EvaluateOptions): History | undefined {
+export function givenHistory(options: EvaluateOptions): KnownHistory | undefined {
   try {
     const { continueFrom, messages } = options;
-    if (continueFrom !== undefined) return historyOf(continueFrom);
+    if (continueFrom !== undefined) return knownHistory(continueFrom);
     return messages && storedHistory(parseMessages(messages), { isAsked: false, next: undefined });
   } catch {
     // The options may be why the evaluation could not begin.
@@ -203,8 +205,8 @@ export function givenHistory(options: EvaluateOptions): History | undefined {
 }
 
 /** @throws {DefinitionError} for messages that are none. */
-function historyOf(from: ContinueFrom): History {
-  const stored = (): History =>
+function knownHistory(from: ContinueFrom): KnownHistory {
+  const stored = (): KnownHistory =>
     storedHistory(completedMessages("messages" in from ? from.messages : from), {
       isAsked: true,
       next: wordAfter(from),
@@ -212,27 +214,27 @@ function historyOf(from: ContinueFrom): History {
   return histories.get(from) ?? stored();
 }
 
-function storedHistory(messages: readonly Message[], more: Pick<History, "isAsked" | "next">): History {
+function storedHistory(messages: readonly Message[], more: Pick<KnownHistory, "isAsked" | "next">): KnownHistory {
   return { messages: frozenMessages(messages), question: undefined, template: undefined, ...more };
 }
 
 const goOn = "Go on.";
 
-/** The conversation that an evaluation begins with. */
-export function conversationOf(
+/** The history that an evaluation begins with. */
+export function historyOf(
   { messages, continueFrom, settings }: EvaluateOptions,
   prompt: Prompt,
   rendered: RenderedPrompt,
-): Conversation {
+): History {
   const isMarked = setsMarks(settings);
   if (continueFrom === undefined) {
     const earlier = messages && readOption("messages", () => parseMessages(messages));
-    return startConversation(rendered, { earlier: earlier ?? [], isMarked });
+    return startHistory(rendered, { earlier: earlier ?? [], isMarked });
   }
   return readOption("continueFrom", () => {
-    const history = historyOf(continueFrom);
-    if (!history.isAsked) return startConversation(rendered, { earlier: history.messages, isMarked });
-    return startConversation(rendered, { continued: continued(history, prompt, rendered.user), isMarked });
+    const history = knownHistory(continueFrom);
+    if (!history.isAsked) return startHistory(rendered, { earlier: history.messages, isMarked });
+    return startHistory(rendered, { continued: continued(history, prompt, rendered.user), isMarked });
   });
 }
 
@@ -240,7 +242,7 @@ export function conversationOf(
  * The history to go on with; undefined where nothing was asked yet.
  * @throws {DefinitionError} for a history without a question.
  */
-function continued(history: History, prompt: Prompt, user: string): Continued | undefined {
+function continued(history: KnownHistory, prompt: Prompt, user: string): Continued | undefined {
   const { messages, template, next } = history;
   if (messages.length === 0) return undefined;
   if (messages.every(({ role }) => role !== "user")) {

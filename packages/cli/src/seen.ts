@@ -4,7 +4,7 @@ import { jsonLine } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 /** What is known of an evaluation while it runs. */
-export interface Answered {
+export interface Seen {
   add(event: StreamEvent): void;
   /** Ends the line that is open. */
   end(): void;
@@ -25,7 +25,7 @@ export interface Shown {
 }
 
 /** Keeps the texts of an evaluation's turns, and prints them as they come where that is wanted. */
-export function answered(world: World, { isJson, isStream }: Shown): Answered {
+export function seenOf(world: World, { isJson, isStream }: Shown): Seen {
   const startedAt = world.clock.now();
   const texts = new Map<number, string>();
   let model = "";
