@@ -60,16 +60,6 @@ export function inheritedLimits({ run: { limits }, signal }: Nesting): Inherited
   return { limits, signal };
 }
 
-/**
- * A handler that goes on although the end of a body has aborted its evaluation may write yet: it is undone with the body,
- * which waits for it.
- */
-export function leaveBehind(run: Run, work: Promise<unknown>): void {
-  let outermost = run;
-  while (outermost.nesting !== undefined) outermost = outermost.nesting.run;
-  for (const evaluations of outermost.enclosing.among) if (evaluations.signal.aborted) evaluations.add(work);
-}
-
 /** The policies of an evaluation: its own, then those of the evaluations around it, which hold inside their calls too. */
 export function policiesOf({ policies = none }: EvaluateOptions, nesting: Nesting | undefined): readonly ToolPolicy[] {
   const around = nesting?.run.policies ?? none;

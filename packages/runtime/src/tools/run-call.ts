@@ -9,7 +9,6 @@ import {
 import { isThenable, messageOf, returnedResult, isA, after } from "@proviso/core/internal";
 import { resultWithFiles } from "../content/files-of.ts";
 import { isFailure, type Failure } from "../failures.ts";
-import { leaveBehind } from "../nested/inherit.ts";
 import type { Run } from "../run.ts";
 import { runAsPartOf } from "../transactions/async-context.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -20,7 +19,7 @@ import { openingOf } from "../disclosure/opening.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { checkPolicies } from "./policies.ts";
 import { failed, jsonOf, resultOf, stackOf, unknownTool } from "./result.ts";
-import { stopBehind } from "./stop-behind.ts";
+import { leaveBehind, stopBehind } from "./stop-behind.ts";
 
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
@@ -132,11 +131,9 @@ async function awaitHandling(
 ): Promise<Invocation | Accepted> {
   const { time, calling } = handling;
   try {
-    const ended = await run.limits.race(time.within(work), "tool");
+    const ended = await run.limits.race(time.within(work), "tool", () => leaveBehind(run, work));
     if (ended === "timeout") return tookTooLong(run, accepted, handling);
-    if (!isFailure(ended)) return ended;
-    leaveBehind(run, work);
-    return stoppedCall(accepted, calling, ended);
+    return isFailure(ended) ? stoppedCall(accepted, calling, ended) : ended;
   } catch (cause) {
     return { ...unforeseenResult(run, accepted.call, cause), params: jsonOf(accepted.input), ran: calling.hasRun() };
   } finally {

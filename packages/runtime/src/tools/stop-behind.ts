@@ -31,3 +31,13 @@ function ownLimitBehind(error: unknown): Failure | undefined {
   }
   return undefined;
 }
+
+/**
+ * A handler that goes on although the end of a body has aborted its evaluation may write yet: it is undone with the body,
+ * which waits for it.
+ */
+export function leaveBehind(run: Run, work: Promise<unknown>): void {
+  let outermost = run;
+  while (outermost.nesting !== undefined) outermost = outermost.nesting.run;
+  for (const evaluations of outermost.enclosing.among) if (evaluations.signal.aborted) evaluations.add(work);
+}
