@@ -241,7 +241,7 @@ export const contractMutations: readonly Mutation[] = [
     file: "runtime/src/transaction-scope.ts",
     find: "      await bodyEnded(own);\n      await rollback(own);",
     replace: '      own.stage = "closing";\n      await rollback(own);',
-    test: "packages/runtime/test/transactions/public.test.ts",
+    test: "packages/runtime/test/transactions/left-evaluations.test.ts",
   },
   {
     rule: "TX-11",

@@ -262,3 +262,26 @@ test("TX-9 what an inner body left is part of the body around it", async () => {
   expect(await failed).toMatchObject({ message: "1" });
   expect(state()).toEqual([0, []]);
 });
+
+test.each([true, false])(
+  "TX-9 a transaction that was left in the body ends before it: the body throws: %s",
+  async (throws) => {
+    const { clock, session, scope, state } = await world();
+    const running = transaction(scope, async () => {
+      const inner = transaction(scope, async () => {
+        await clock.sleep(50);
+        session.dispatch(noted({ text: "inner" }));
+      });
+      inner.catch(() => {});
+      await clock.sleep(10);
+      if (throws) throw new Error("it failed");
+    }).catch(() => {});
+    const ended = running.then(state);
+    await clock.advance(1_000);
+    const all = throws ? [] : ["inner"];
+    expect([await ended, state()]).toEqual([
+      [0, all],
+      [0, all],
+    ]);
+  },
+);
