@@ -289,7 +289,7 @@ export const mutations: readonly Mutation[] = [
     file: "runtime/src/transactions/ending.ts",
     find: "if (transaction.inside === 0) return;",
     replace: "if (transaction.inside >= 0) return;",
-    test: "packages/runtime/test/transactions/public.test.ts",
+    test: "packages/runtime/test/transactions/left-evaluations.test.ts",
   },
   ...contractMutations,
   ...recordedMutations,

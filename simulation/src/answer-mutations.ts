@@ -199,7 +199,7 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "evaluations that a call left running go on",
     file: runtime("nested/nested-evaluations.ts"),
-    find: "ending?.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));",
+    find: "inside.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));",
     replace: "void RevokedError;",
   },
   {
@@ -237,6 +237,24 @@ export const answerMutations: readonly Mutation[] = [
     file: runtime("transactions/ending.ts"),
     find: "if (made.isShared || isUsedByOthers(transaction, instance)) continue;",
     replace: "if (isUsedByOthers(transaction, undefined)) continue;",
+  },
+  {
+    name: "a transaction does not wait for the evaluations that its body left",
+    file: runtime("transaction-scope.ts"),
+    find: "  await own.evaluations?.settled();\n",
+    replace: "",
+  },
+  {
+    name: "a rollback in a body lets the evaluations in it go on",
+    file: runtime("transaction-scope.ts"),
+    find: "    undone?.abort(new RevokedError(`${own.name} is rolled back.`));\n    ended = undone?.settled();",
+    replace: "    ended = Promise.resolve(void undone);",
+  },
+  {
+    name: "an evaluation in a body is not known to it",
+    file: runtime("evaluate.ts"),
+    find: "  for (const evaluations of among) evaluations.add(evaluation);\n",
+    replace: "  void among;\n",
   },
   {
     name: "a session stays as it was when a snapshot is restored",

@@ -208,8 +208,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "an evaluation waits for the call in whose code it begins",
     file: runtime("transactions/session-view.ts"),
-    find: "return { parent: undefined, startedIn: current.transaction };",
-    replace: "return noEnclosing;",
+    find: "!current.transaction.ended) return startedIn(current.transaction);",
+    replace: "!current.transaction.ended) return noEnclosing;",
   },
   {
     name: "a restored mark keeps what was undone since",

@@ -39,7 +39,10 @@ export class NotSupportedError extends ProvisoError {
   }
 }
 
-/** A tool's context or resource used after its call was over, or a conversation after its function had ended. */
+/**
+ * A tool's context or resource used after its call was over, a conversation after its function had ended, or the session
+ * and resources of a `transaction()` in what its body left.
+ */
 export class RevokedError extends ProvisoError {
   readonly code = "revoked";
   override readonly name = "RevokedError";

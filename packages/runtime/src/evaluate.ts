@@ -32,6 +32,7 @@ import { type Nesting, type Run, type Setup, type DrivenSetup } from "./run.ts";
 import { promptOf, startRun } from "./start-run.ts";
 import { oneAttempt } from "./attempts.ts";
 import type { Surroundings } from "./nested/inherit.ts";
+import { enclosing, noEnclosing, type Enclosing } from "./transactions/session-view.ts";
 import { missingParts } from "./completion.ts";
 import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
 import { refusedSetting } from "./evaluate-options.ts";
@@ -48,9 +49,30 @@ export function evaluate<Output>(
   const prompt = promptOf(given);
   const observers = activeObservers(setup.world.observers);
   const own = around.nesting?.run.tape === undefined ? setup : recordedSetup(setup, around.nesting);
-  return observers === undefined
-    ? evaluateHere(own, prompt, options, around)
-    : evaluateObserved(observers, own, prompt, options, around);
+  const begin = (place: Surroundings): Promise<PromptResponse<Output>> =>
+    observers === undefined
+      ? evaluateHere(own, prompt, options, place)
+      : evaluateObserved(observers, own, prompt, options, place);
+  if (around.nesting !== undefined) return begin(around);
+  const enclosing = enclosingNow(options);
+  return enclosing === noEnclosing ? begin(around) : beginIn(enclosing, () => begin({ ...around, enclosing }));
+}
+
+/** Found at once: what is loaded or read first may outlast the body. */
+function enclosingNow(options: EvaluateOptions | null): Enclosing {
+  try {
+    return enclosing(options?.session);
+  } catch {
+    // What cannot be read is refused as an option.
+    return noEnclosing;
+  }
+}
+
+/** Begins it in the code of a body, which does not end before it. */
+function beginIn<T>({ among }: Enclosing, begin: () => Promise<T>): Promise<T> {
+  const evaluation = begin();
+  for (const evaluations of among) evaluations.add(evaluation);
+  return evaluation;
 }
 
 async function evaluateObserved<Output>(
@@ -96,7 +118,8 @@ async function evaluateRecorded<Output>(
   ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
   const tape = await (around.opening ?? open(setup, prompt, options));
-  tape.runAgain((own) => evaluateHere(own.setup(setup), prompt, own.options(options), { tape: own }));
+  const begun = { enclosing: around.enclosing };
+  tape.runAgain((own) => evaluateHere(own.setup(setup), prompt, own.options(options), { ...begun, tape: own }));
   return evaluateHere(tape.setup(setup), prompt, tape.options(options), { ...around, tape });
 }
 

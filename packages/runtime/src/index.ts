@@ -36,4 +36,5 @@ export { append, replaceLatest, upsertBy } from "./session/reducers.ts";
 export { applyStatePatch, statePatch } from "./session/state-patch.ts";
 export { createSession, restoreSession } from "./session/session.ts";
 export { createSnapshot, restoreSnapshot, transaction } from "./transaction-scope.ts";
-export type { Snapshot, TransactionScope, TransactionViews } from "./transaction-scope.ts";
+export type { Snapshot, TransactionScope } from "./transaction-scope.ts";
+export type { TransactionViews } from "./transaction-views.ts";

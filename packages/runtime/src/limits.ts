@@ -60,12 +60,19 @@ export interface InheritedLimits {
 }
 
 /**
- * `inherited` are the limits around a nested evaluation: they hold for it too.
+ * `inherited` are the limits around a nested evaluation: they hold for it too. `ends` are further signals that abort it.
  * @throws {DefinitionError} for a budget without a limit, or with one that is not positive.
  */
-export function openLimits(options: LimitOptions, clock: Clock, inherited?: InheritedLimits): Limits {
-  return new OpenLimits(options, clock, inherited);
+export function openLimits(
+  options: LimitOptions,
+  clock: Clock,
+  inherited?: InheritedLimits,
+  ends: readonly AbortSignal[] = none,
+): Limits {
+  return new OpenLimits(options, clock, inherited, ends);
 }
+
+const none: readonly never[] = Object.freeze([]);
 
 /** A class: each evaluation has limits, and a closure for each of these would cost more. */
 class OpenLimits implements Limits {
@@ -79,7 +86,12 @@ class OpenLimits implements Limits {
   readonly #deadlineOf: Limits | undefined;
   #firedBy: LimitFailure | undefined;
 
-  constructor(options: LimitOptions, clock: Clock, inherited: InheritedLimits | undefined) {
+  constructor(
+    options: LimitOptions,
+    clock: Clock,
+    inherited: InheritedLimits | undefined,
+    ends: readonly AbortSignal[],
+  ) {
     const around = inherited?.limits;
     this.#budgets = openBudgets(options.budget, around?.budget);
     const own = earliest(options.deadline, this.#budgets.deadline);
@@ -89,7 +101,7 @@ class OpenLimits implements Limits {
       deadline !== undefined && deadline.expiresAt.getTime() === around?.deadline?.expiresAt.getTime();
     this.#deadlineOf = isInherited ? around : undefined;
     this.signal = this.#controller.signal;
-    for (const signal of [options.signal, inherited?.signal]) {
+    for (const signal of [options.signal, inherited?.signal, ...ends]) {
       if (signal === undefined) continue;
       this.#stopListening.push(onAbort(signal, (reason) => this.#abort(reason, signal === inherited?.signal)));
     }

@@ -79,13 +79,15 @@ function noRunInside(): unknown {
 }
 
 /** The limits of a recorded evaluation are met again where the record says it; time passes outside the record. */
-function limitsOf({ world }: Setup, options: EvaluateOptions, { nesting, tape }: Surroundings): Limits {
+function limitsOf({ world }: Setup, options: EvaluateOptions, { nesting, tape, enclosing }: Surroundings): Limits {
+  const ends = enclosing?.among.map(({ signal }) => signal);
   if (nesting !== undefined)
     return openLimits(options, nesting.run.tape?.clock ?? world.clock, inheritedLimits(nesting));
-  if (tape === undefined) return openLimits(options, world.clock);
+  if (tape === undefined) return openLimits(options, world.clock, undefined, ends);
   const given = tape.isReplay ? {} : options;
   const signal = given.signal === undefined ? tape.signal : AbortSignal.any([given.signal, tape.signal]);
-  return tape.limits(openLimits({ deadline: given.deadline, budget: given.budget, signal }, tape.clock));
+  const limits = { deadline: given.deadline, budget: given.budget, signal };
+  return tape.limits(openLimits(limits, tape.clock, undefined, ends));
 }
 
 interface Place extends Surroundings, Pick<Run, "depth" | "maxDepth"> {
@@ -97,7 +99,7 @@ async function buildRun(
   prompt: Prompt,
   options: EvaluateOptions,
   limits: Limits,
-  { nesting, watch, depth, maxDepth, context, tape: own, evaluationId: given }: Place,
+  { nesting, watch, depth, maxDepth, context, tape: own, evaluationId: given, enclosing }: Place,
 ): Promise<Run | Failure> {
   const tape = own ?? nesting?.run.tape;
   const { world } = setup;
@@ -113,7 +115,7 @@ async function buildRun(
   const tools = new Map(rendered.tools.map((tool) => [tool.name, tool]));
   const toolChoice = readOption("toolChoice", () => checkedToolChoice(options.toolChoice ?? setup.toolChoice, tools));
   const history = historyOf(options, prompt, rendered);
-  const around = enclosingOf(core, options, nesting, rendered.tools.length > 0);
+  const around = enclosingOf(core, options, { nesting, enclosing }, rendered.tools.length > 0);
   if (isFailure(around)) return around;
   const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting, tape });
   const resources = isThenable(opening) ? await opening : opening;

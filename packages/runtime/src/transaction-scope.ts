@@ -1,25 +1,19 @@
-import {
-  DefinitionError,
-  RevokedError,
-  UnusableError,
-  type AppEvent,
-  type CallGuard,
-  type DispatchResult,
-  type Resources,
-  type Session,
-} from "@proviso/core";
+import { DefinitionError, RevokedError, UnusableError, type Resources, type Session } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { errorOf, isFailure, type Failure } from "./failures.ts";
-import type { Calling, ResourceContext } from "./resources/asking.ts";
-import { contextOf, rememberContext } from "./resources/context.ts";
+import { BegunEvaluations } from "./transactions/begun-evaluations.ts";
+import type { ResourceContext } from "./resources/asking.ts";
+import { contextOf } from "./resources/context.ts";
 import type { StorePosition } from "./resources/store.ts";
 import type { SessionMark } from "./session/concurrent-changes.ts";
-import { coreOf, withCore, type SessionCore } from "./session/session-core.ts";
+import { coreOf, type SessionCore } from "./session/session-core.ts";
 import { runAsPartOf } from "./transactions/async-context.ts";
 import { endTransaction, othersInside, restoreSavepoints, rollback } from "./transactions/ending.ts";
-import { enclosing, originOf, rememberBody, type Enclosing } from "./transactions/session-view.ts";
+import { LockFault } from "./transactions/endless-wait.ts";
+import { assertMayBegin, enclosing, noEnclosing, originOf, type Enclosing } from "./transactions/session-view.ts";
 import { assertUsable, takeSavepoints, type Savepoint } from "./transactions/snapshots.ts";
-import { beginTransaction, LockFault, type Transaction, type TransactionHost } from "./transactions/transaction.ts";
+import { viewsOf, type TransactionViews } from "./transaction-views.ts";
+import { beginTransaction, type Transaction, type TransactionHost } from "./transactions/transaction.ts";
 
 /** Session and resources as one; errors name the tag. */
 export interface Snapshot {
@@ -35,14 +29,6 @@ export interface TransactionScope {
   readonly resources: Resources;
   /** A label that errors name. */
   readonly tag?: string | undefined;
-}
-
-/** Session and resources as the body of a transaction uses them. */
-export interface TransactionViews {
-  /** What is dispatched through it is undone with the transaction. */
-  readonly session: Session;
-  /** What is first made through it is undone with the transaction. */
-  readonly resources: Resources;
 }
 
 interface Snapshotted {
@@ -97,9 +83,14 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
 
 /**
  * Undoes what the body did to session and resources when it throws, or calls `rollback` and goes on. Calls of other
- * evaluations, and other transactions, over the same session or resources wait until it has ended; an evaluation that the
- * body begins is part of it. What the body dispatches is delivered to listeners at once. Where the runtime has no
- * AsyncLocalStorage, only what goes through the views is the body's.
+ * evaluations, and other transactions, over the same session or resources wait until it has ended. What the body dispatches
+ * is delivered to listeners at once. Where the runtime has no AsyncLocalStorage, only what goes through the views is the
+ * body's.
+ *
+ * An evaluation that the body begins is part of it, awaited or not. When the body returns, those that still run are waited
+ * for, however long: give them a deadline. When it throws, or calls `rollback`, they are aborted, and the undoing begins when
+ * their calls and handlers have ended. Then nothing begins over the session or the resources in what the body left: it is
+ * refused with a RevokedError.
  * @example
  * ```ts
  * import { Filesystem, provide } from "@proviso/core";
@@ -124,36 +115,57 @@ export async function transaction<T>(
 ): Promise<T> {
   if (typeof body !== "function")
     throw new DefinitionError("transaction needs a body: transaction(scope, async () => {}).");
-  return locked(scope, "snapshots", async ({ core, context, transaction: own }) => {
-    // The undoing waits for calls inside, and no call begins before it is done.
-    const undo = (): Promise<void> => {
-      if (own.stage !== "open") throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
-      return locked(scope, "locks", () => rollback(own), inBodyOf(own, scope.session));
-    };
+  const work = async ({ core, context, transaction: own }: Locked): Promise<T> => {
     try {
-      const views = viewsOf(scope, context, own);
-      const result = await runAsPartOf({ transaction: own, guard: undefined }, () => body(async () => undo(), views));
+      const views = viewsOf(scope.session, context, own);
+      const undo = (): Promise<void> => undoSoFar(scope, own);
+      const result = await runAsPartOf({ transaction: own, guard: undefined }, () => body(undo, views));
       await bodyEnded(own);
       own.undone = false;
       return result;
     } catch (error) {
+      own.evaluations?.abort(new RevokedError(`${own.name} is undone: its body has thrown.`));
       await bodyEnded(own);
       await rollback(own);
       throw withThrown(core, error);
     }
-  });
+  };
+  return locked(scope, "snapshots", work, { evaluations: new BegunEvaluations() });
 }
 
-/** Evaluations that the body has begun may still be in a call. */
+/** Nothing begins in the body any more, and what began in it and was left ends before the transaction does. */
 async function bodyEnded(own: Transaction): Promise<void> {
   own.stage = "closing";
+  await own.evaluations?.settled();
   await othersInside(own);
+}
+
+/**
+ * The undoing aborts the evaluations that run, whose calls it undoes, and waits for calls inside; no call begins before it
+ * is done. Where it could never have its locks it is refused, and they go on.
+ */
+async function undoSoFar(scope: TransactionScope, own: Transaction): Promise<void> {
+  if (own.stage !== "open") throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
+  let ended: Promise<void> | undefined;
+  const abort = (): void => {
+    if (ended !== undefined) return;
+    const undone = own.evaluations;
+    own.evaluations = new BegunEvaluations();
+    undone?.abort(new RevokedError(`${own.name} is rolled back.`));
+    ended = undone?.settled();
+  };
+  const undo = async (): Promise<void> => {
+    abort();
+    await ended;
+    await rollback(own);
+  };
+  await locked(scope, "locks", undo, { around: inBodyOf(own, scope.session), onWait: abort });
 }
 
 /** Part of the body, also where a call or a transaction inside it begins this: that one may wait for it. */
 function inBodyOf(own: Transaction, session: Session): Enclosing {
   const { parent, startedIn = parent } = enclosing(session);
-  return { parent: own, startedIn: startedIn === own ? undefined : startedIn };
+  return { ...noEnclosing, parent: own, startedIn: startedIn === own ? undefined : startedIn };
 }
 
 /** A rollback that failed does not hide why the body had thrown. */
@@ -175,6 +187,13 @@ interface Locked {
   readonly transaction: Transaction;
 }
 
+interface LockedOptions {
+  readonly around?: Enclosing;
+  readonly evaluations?: BegunEvaluations;
+  /** Called when it begins to wait for a lock. */
+  readonly onWait?: () => void;
+}
+
 let begun = 0;
 
 /** Runs the work while the session and all resources of the scope are locked. */
@@ -182,10 +201,11 @@ async function locked<T>(
   scope: TransactionScope,
   takes: "snapshots" | "locks",
   work: (all: Locked) => Promise<T>,
-  around = enclosing(scope.session),
+  { around = enclosing(scope.session), evaluations, onWait }: LockedOptions = {},
 ): Promise<T> {
   const core = coreOf(scope.session);
   const context = contextOf(scope.resources);
+  assertMayBegin(around, core, [context]);
   const own = await beginTransaction({
     id: `transaction ${++begun}`,
     name: `the transaction ${nameOf(scope.tag)}`,
@@ -193,10 +213,12 @@ async function locked<T>(
     sessionMode: "write",
     resources: context.participants().map((participant) => ({ ...participant, mode: "write" as const })),
     mode: "write",
-    ...around,
+    parent: around.parent,
+    startedIn: around.startedIn,
     takes,
     scope: context,
-    host: hostOf(context),
+    ...(evaluations && { evaluations }),
+    host: hostOf(context, onWait),
   });
   if ("error" in own) throw own.error;
   if (isFailure(own)) throw typed(own, scope);
@@ -222,9 +244,12 @@ function typed(failure: Failure, { tag }: TransactionScope): Error {
  * Makes the host of a `transaction()`: it has no limits. A failed rollback or commit makes the session unusable, which the
  * caller learns at once; a close or a release that failed is what closing the scope rejects with.
  */
-function hostOf(context: ResourceContext): TransactionHost {
+function hostOf(context: ResourceContext, onWait: (() => void) | undefined): TransactionHost {
   return {
-    within: (work) => work,
+    within(work) {
+      onWait?.();
+      return work;
+    },
     withinGrace: async (work, onError) => void (await work.catch(onError)),
     redact: (value) => value,
     report() {},
@@ -232,37 +257,6 @@ function hostOf(context: ResourceContext): TransactionHost {
   };
 }
 
-function viewsOf({ session }: TransactionScope, context: ResourceContext, own: Transaction): TransactionViews {
-  const calling: Calling = { transaction: own, guard: bodyGuard(own), mode: () => "write", assertMayAsk() {} };
-  const { resources } = context.forCall(calling);
-  rememberContext(resources, context);
-  return { session: sessionWithin(session, own), resources };
-}
-
-/** The views end with the body: what is used later would be part of nothing. */
-function bodyGuard(own: Transaction): CallGuard {
-  return {
-    isReadOnly: () => false,
-    assertLive() {
-      if (own.ended) throw new RevokedError(`${own.name} is over: its views cannot be used any more.`);
-    },
-    assertMayChange() {},
-    fail() {},
-  };
-}
-
 function nameOf(tag: string | undefined): string {
   return tag === undefined ? "without a tag" : `"${tag}"`;
-}
-
-/** Makes a view of the session for the body of a transaction: what is dispatched through it is undone with the transaction. */
-function sessionWithin(session: Session, transaction: Transaction): Session {
-  const core = coreOf(session);
-  const dispatch = (event: AppEvent): DispatchResult => {
-    if (transaction.ended) throw new RevokedError(`${transaction.name} is over: its session cannot be used any more.`);
-    return core.dispatch(event, originOf(transaction));
-  };
-  const view: Session = { ...session, dispatch };
-  rememberBody(view, transaction);
-  return withCore(view, core);
 }

@@ -1,5 +1,6 @@
 import type { Session } from "@proviso/core";
 import { createSnapshot, restoreSnapshot, transaction, type TransactionViews } from "@proviso/runtime";
+import { createEvaluation } from "./evaluations.ts";
 import type { Operation, Store } from "./record.ts";
 import { cellKeys, hasFailed, tallied, textsOf, type Opened, type Stage } from "./stage.ts";
 import { work, type Worker } from "./steps.ts";
@@ -16,8 +17,9 @@ export async function runTransaction(
   parent: Operation | undefined,
   depth: number,
 ): Promise<void> {
-  const { random, record, book } = stage;
+  const { random, record, book, environment } = stage;
   const operation = record.begin(parent);
+  const left: Left[] = [];
   const tag = operation.id;
   stage.note(`${tag} is a transaction${parent === undefined ? "" : ` in ${parent.id}`}`);
   let isOnPurpose = false;
@@ -32,6 +34,18 @@ export async function runTransaction(
     }
     if (depth < 1 && random.chance(0.3)) await runTransaction(stage, scope, operation, depth + 1);
     isOnPurpose = random.chance(0.35);
+    // By the number of the seed: the other seeds stay as they were.
+    if (stage.seed % 5 === 3) {
+      for (let more = random.int(3); more > 0; more--) left.push(leave(stage, worker));
+      await environment.clock.sleep(random.pick([0, 5, 40, 200, 1_000]));
+      if (random.chance(0.4)) {
+        await rollback();
+        record.undo(operation);
+        stage.note(`${tag} rolls back in the middle of what it has left`);
+        book.demand(left.every(isOver), `TX-9 ${tag} is rolled back, and an evaluation goes on`);
+        await work(stage, worker);
+      }
+    }
     if (isOnPurpose) throw new Error("on purpose");
   };
   const outcome = await transaction({ ...scope, tag }, body).then(
@@ -39,6 +53,7 @@ export async function runTransaction(
     (error: unknown) => error as Error & { readonly code?: string },
   );
   if (outcome !== undefined) record.undo(operation);
+  book.demand(left.every(isOver), `TX-9 ${tag} ends before an evaluation that its body has left`);
   operation.ended = true;
   operation.finished = outcome === undefined;
   stage.note(`${tag} ends with ${outcome?.message ?? "a commit"}`);
@@ -47,6 +62,24 @@ export async function runTransaction(
   // What an evaluation inside throws passes through, also where it waited for somebody who waited for this one.
   const isExpected = (outcome.code === "deadlock" && !stage.orderly) || hasFailed(stage) || stage.faulty;
   book.demand(isExpected, `TX-9 ${tag} ends with ${outcome.stack}`);
+}
+
+/** An evaluation that a body begins and does not wait for. */
+interface Left {
+  isOver: boolean;
+}
+
+function leave(stage: Stage, worker: Worker): Left {
+  const left: Left = { isOver: false };
+  const { session, operation, depth } = worker;
+  const place = { session, parent: operation, depth: depth + 1, readOnly: false, isInBody: true, keys: cellKeys, work };
+  const over = (): void => void (left.isOver = true);
+  stage.background.push(worker.evaluate(createEvaluation(stage, place), undefined).then(over, over));
+  return left;
+}
+
+function isOver(left: Left): boolean {
+  return left.isOver;
 }
 
 function workerOf(

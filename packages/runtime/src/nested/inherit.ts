@@ -18,7 +18,7 @@ import type { Tape } from "../recording/contract.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { Observing } from "../observing/contract.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { enclosing, enclosingOfNested, type Enclosing } from "../transactions/session-view.ts";
+import { assertMayBegin, enclosing, enclosingOfNested, type Enclosing } from "../transactions/session-view.ts";
 import { endlessWait } from "../transactions/endless-wait.ts";
 import { nameOfWriterAround } from "../transactions/lock.ts";
 
@@ -27,6 +27,8 @@ const defaultMaxDepth = 3;
 /** What is around an evaluation: the tool call that began it, and the stream that watches it. */
 export interface Surroundings {
   readonly nesting?: Nesting | undefined;
+  /** The transaction in whose code it begins; left out: none, or that of the call around it. */
+  readonly enclosing?: Enclosing | undefined;
   readonly watch?: ((event: StreamEvent) => void) | undefined;
   /** The id that was made before it began; left out: it makes one when it begins. */
   readonly evaluationId?: string | undefined;
@@ -83,18 +85,25 @@ export function depthOf({ maxDepth }: EvaluateOptions, nesting: Nesting | undefi
 /**
  * The transaction in whose code it begins. Where its first call would wait for the call in whose code it was begun, it is
  * refused before anything is spent.
+ * @throws {RevokedError} in the code of a body that is over.
  */
 export function enclosingOf(
   core: SessionCore,
-  { session }: EvaluateOptions,
-  nesting: Nesting | undefined,
+  { session, resources }: EvaluateOptions,
+  { nesting, enclosing: begunIn }: Pick<Surroundings, "nesting" | "enclosing">,
   hasTools: boolean,
 ): Enclosing | Failure {
   if (nesting !== undefined) {
     const { transaction, run } = nesting;
     return transaction === undefined ? run.enclosing : enclosingOfNested(transaction);
   }
-  const around = enclosing(session);
+  const around = begunIn ?? enclosing(session);
+  if (around.over !== undefined)
+    assertMayBegin(
+      around,
+      core,
+      listOf(resources).flatMap((item) => (isOpened(item) ? [contextOf(item as Resources)] : [])),
+    );
   const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
   return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
 }
@@ -129,7 +138,7 @@ function sourcesOf(
   around: ResourceContext | undefined,
 ): ContextSources {
   if (given === undefined && around === undefined) return { own };
-  const list = (Array.isArray(given) ? given : given === undefined ? [] : [given]) as readonly (Binding | Resources)[];
+  const list = listOf(given);
   const bindings: Binding[] = [];
   const places = new Map<Binding["key"], number>();
   const opened: { readonly context: ResourceContext; readonly place: number }[] = [];
@@ -154,6 +163,10 @@ function sourcesOf(
       return later?.context ?? (bound === -1 && around?.binds(key) === true ? around : undefined);
     },
   };
+}
+
+function listOf(given: EvaluateOptions["resources"]): readonly (Binding | Resources)[] {
+  return (Array.isArray(given) ? given : given === undefined ? [] : [given]) as readonly (Binding | Resources)[];
 }
 
 function neitherAt(place: number, item: unknown): DefinitionError {

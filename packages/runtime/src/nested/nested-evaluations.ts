@@ -8,6 +8,7 @@ import {
 } from "@proviso/core";
 import { internalsOf } from "./adapter-internals.ts";
 import { onAbort } from "../abort.ts";
+import { BegunEvaluations } from "../transactions/begun-evaluations.ts";
 import type { Nesting, Run } from "../run.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 
@@ -25,17 +26,12 @@ export function nestedEvaluations(
   signal: () => AbortSignal,
   state: { assertLive(): void; isReadOnly(): boolean; idempotencyKey(): string },
 ): NestedEvaluations {
-  const running = new Set<Promise<unknown>>();
-  let ending: AbortController | undefined;
+  const inside = new BegunEvaluations();
   let stopListening: (() => void) | undefined;
   let begun = 0;
 
   const nestingOf = (): Nesting => {
-    if (ending === undefined) {
-      const controller = new AbortController();
-      ending = controller;
-      stopListening = onAbort(signal(), (reason) => controller.abort(reason));
-    }
+    stopListening ??= onAbort(signal(), (reason) => inside.abort(reason));
     const { assertLive, isReadOnly, idempotencyKey } = state;
     begun += 1;
     return {
@@ -43,7 +39,7 @@ export function nestedEvaluations(
       idempotencyKey,
       run,
       callId: call.id,
-      signal: ending.signal,
+      signal: inside.signal,
       transaction,
       readOnly: isReadOnly(),
       assertLive,
@@ -63,17 +59,14 @@ export function nestedEvaluations(
   return {
     evaluate<Output>(prompt: Prompt<Output> | string, options: NestedOptions = {}) {
       const evaluation = begin(prompt, options);
-      running.add(evaluation);
-      const forget = (): void => void running.delete(evaluation);
-      // A handler may never look at it.
-      evaluation.then(forget, forget);
+      inside.add(evaluation);
       return evaluation;
     },
     end() {
       stopListening?.();
-      if (running.size === 0) return undefined;
-      ending?.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));
-      return Promise.allSettled(running).then(() => {});
+      if (inside.isEmpty) return undefined;
+      inside.abort(new RevokedError(`The call of ${call.name} (${call.id}) is over.`));
+      return inside.settled();
     },
   };
 }

@@ -5,7 +5,7 @@ import { join, joinAtOnce, type Transaction } from "../transactions/transaction.
 import { isInSingleton, usedIn, type AskerSources, type Asking, type User } from "./asking.ts";
 import { guarded, unguarded } from "./guard.ts";
 import { isFaultOfCall, maker, type Found } from "./making.ts";
-import type { Key } from "./store.ts";
+import { madeIn, type Key } from "./store.ts";
 
 /** Makes the resources as one asker sees them: what is bound here, unless the scope around binds it. */
 export function asker(sources: AskerSources): (asking: Asking) => Resources {
@@ -36,14 +36,14 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     assertMayAsk(key, asking);
     const outside = around(key, asking);
     if (outside !== undefined) return outside.get(key);
-    const { instance } = make(key, asking);
+    const { instance, store } = make(key, asking);
     if (isThenable(instance)) {
       throw new DefinitionError(
         `The resource "${key.name}" is made asynchronously: await resources.open(key) first, or bind it eager.`,
       );
     }
     const user = usedIn(asking, sources);
-    const joining = user && toJoin(user, key, instance, sources);
+    const joining = user && toJoin(user, key, { instance, store }, sources);
     if (joining !== undefined) joinNow(joining);
     noteGot(key, asking, instance);
     return asSeenBy(asking, instance) as T;
@@ -52,9 +52,10 @@ export function asker(sources: AskerSources): (asking: Asking) => Resources {
     assertMayAsk(key, asking);
     const outside = around(key, asking);
     if (outside !== undefined) return outside.open(key);
-    const instance = await opened(() => make(key, asking));
+    const found = await opened(() => make(key, asking));
+    const { instance } = found;
     const user = usedIn(asking, sources);
-    const joining = user && toJoin(user, key, instance, sources);
+    const joining = user && toJoin(user, key, found, sources);
     if (joining !== undefined) await join(joining.transaction, joining.participant);
     noteGot(key, asking, instance);
     return asSeenBy(asking, instance) as T;
@@ -77,10 +78,17 @@ interface Joining {
   readonly participant: Participant;
 }
 
-function toJoin({ transaction, mode }: User, { name }: Key, instance: unknown, scope: object): Joining | undefined {
+type Ready = Pick<Found, "instance" | "store">;
+
+function toJoin(
+  { transaction, mode }: User,
+  { name }: Key,
+  { instance, store }: Ready,
+  scope: object,
+): Joining | undefined {
   const resource: unknown = unguarded(instance);
   if (!isSnapshotable(resource) || hasJoined(transaction, resource, mode)) return undefined;
-  return { transaction, participant: { resource, name, scope } };
+  return { transaction, participant: { resource, name, scope, made: madeIn(store, instance) } };
 }
 
 /** What `get` could not wait for, by the error that it threw. */
@@ -100,14 +108,14 @@ function joinNow(joining: Joining): void {
  * Makes the resource. It tries once more where the factory could not wait for what it got with `get`, and where it
  * failed because another call, in which it ran, failed.
  */
-async function opened(make: () => Found): Promise<unknown> {
+async function opened(make: () => Found): Promise<Ready> {
   const waitedFor = new Set<unknown>();
   for (;;) {
     let ranHere = true;
     try {
       const found = make();
       ({ ranHere } = found);
-      return await found.instance;
+      return { instance: await found.instance, store: found.store };
     } catch (error) {
       const joining = notJoined.get(error as object);
       if (!ranHere) {

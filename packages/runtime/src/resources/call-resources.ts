@@ -1,6 +1,6 @@
 import type { Binding, Resources, CallGuard, ResourceKey } from "@proviso/core";
 import { allSettled } from "../transactions/snapshots.ts";
-import { LockFault } from "../transactions/transaction.ts";
+import { LockFault } from "../transactions/endless-wait.ts";
 import type { Asking, Calling, CallResources, ResourceContext } from "./asking.ts";
 import { discardSince, isEmpty, newStore, type Key, type Store } from "./store.ts";
 

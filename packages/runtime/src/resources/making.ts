@@ -6,17 +6,18 @@ import { DefinitionError, RevokedError, type Binding, type Resources } from "@pr
 import { describeValue, isThenable } from "@proviso/core/internal";
 import { runFactory } from "../transactions/async-context.ts";
 import { wasUsedBefore } from "../transactions/snapshots.ts";
-import { LockFault, type Transaction } from "../transactions/transaction.ts";
+import { LockFault } from "../transactions/endless-wait.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import { isInSingleton, usedIn, type Asking, type AskerSources } from "./asking.ts";
 import { unguarded } from "./guard.ts";
 import {
-  discard,
   keep,
   keepAsLate,
   keepLater,
   knownIn,
   shareLate,
   takeLearned,
+  takeOut,
   type Key,
   type Late,
   type Store,
@@ -26,6 +27,8 @@ import {
 export interface Found {
   readonly instance: unknown;
   readonly ranHere: boolean;
+  /** Where it is kept. */
+  readonly store: Store;
 }
 
 /** @throws what a factory throws that is run here. */
@@ -46,7 +49,7 @@ export function maker(sources: AskerSources, ask: (asking: Asking) => Resources)
     const known = binding.scope === "prototype" ? takeLearned(store, key) : knownIn(store, key);
     if (known !== undefined) {
       shareLate(store, key, within);
-      return { instance: known.instance, ranHere: false };
+      return { instance: known.instance, ranHere: false, store };
     }
     if (!singletons.asked.has(key)) singletons.asked.set(key, new Set());
     const making = { isOver: false };
@@ -58,7 +61,7 @@ export function maker(sources: AskerSources, ask: (asking: Asking) => Resources)
       };
       return made(binding, () => binding.create(ask(inner)), { store, within, finish });
     };
-    return { instance: isInSingleton(inner.path) ? runFactory(run) : run(() => {}), ranHere: true };
+    return { instance: isInSingleton(inner.path) ? runFactory(run) : run(() => {}), ranHere: true, store };
   };
 }
 
@@ -83,7 +86,7 @@ function made(binding: Binding, create: () => unknown, { store, within, finish }
     goWith(within, store, binding, {
       instance: newlyMade(result),
       isShared: false,
-      discard: () => discard(store, result),
+      takeOut: () => takeOut(store, result),
     });
     return keep(store, binding, result);
   }
@@ -100,7 +103,7 @@ function made(binding: Binding, create: () => unknown, { store, within, finish }
     },
   );
   const later = keepLater(store, binding, making);
-  const late: Late = { instance: undefined, isShared: false, discard: later.discard };
+  const late: Late = { instance: undefined, isShared: false, takeOut: later.takeOut };
   goWith(within, store, binding, late);
   return later.kept;
 }

@@ -108,21 +108,25 @@ export function forget(store: Store, key: Key): void {
   for (const opening of store.openings) opening.discarded ||= opening.key === key;
 }
 
-/** Keeps a promise, and returns it with the function that discards the instance while it is being made, and after. */
+/** Keeps a promise, and returns it with the function that takes the instance out while it is being made, and after. */
 export function keepLater(
   store: Store,
   binding: Binding,
   making: Promise<unknown>,
-): { readonly kept: Promise<unknown>; discard(): Promise<void> } {
+): { readonly kept: Promise<unknown>; takeOut: Made["takeOut"] } {
   const settled = making.then(
     () => {},
     () => {},
   );
   const opening: Opening = { key: binding.key, settled, discarded: false };
   store.openings.add(opening);
+  let ready: { readonly instance: unknown } | undefined;
   const kept = making
     .then((instance) => {
-      if (!opening.discarded) return keep(store, binding, instance);
+      if (!opening.discarded) {
+        ready = { instance };
+        return keep(store, binding, instance);
+      }
       void (async () => binding.close?.(instance as never))().catch((error: unknown) =>
         rememberFailedClose(store, error),
       );
@@ -137,10 +141,11 @@ export function keepLater(
   if (binding.scope !== "prototype") store.pending.set(binding.key, kept);
   return {
     kept,
-    async discard() {
-      if (!store.openings.has(opening)) return discard(store, await kept.catch(() => undefined));
+    takeOut() {
+      if (ready !== undefined) return takeOut(store, ready.instance);
       opening.discarded = true;
-      store.pending.delete(opening.key);
+      if (store.pending.get(opening.key) === kept) store.pending.delete(opening.key);
+      return undefined;
     },
   };
 }
@@ -168,11 +173,18 @@ export function discardSince(store: Store, position: StorePosition): Promise<voi
   return removeSince(store, position).close();
 }
 
-/** Closes one instance, and forgets it; a ready instance is not made here, and stays. */
-export async function discard(store: Store, instance: unknown): Promise<void> {
+/** Forgets one instance, and returns what closes it. undefined: a ready instance is not made here, and stays. */
+export function takeOut(store: Store, instance: unknown): (() => Promise<void>) | undefined {
   const taken = take(store, instance);
-  if (taken !== undefined) await patiently(store, (patience) => patience.close(taken.binding, instance));
+  return taken && (() => patiently(store, (patience) => patience.close(taken.binding, instance)));
 }
+
+/** What the store knows of an instance that it gave out; what it does not have any more is gone. */
+export function madeIn(store: Store, instance: unknown): Pick<MadeResource, "isGone"> {
+  return store.made.findLast((made) => made.instance === instance) ?? gone;
+}
+
+const gone = { isGone: true };
 
 /** Forgets what was made after that position. What is still being made is closed when it comes. */
 export function removeSince(store: Store, position: StorePosition): Removed {

@@ -157,7 +157,7 @@ export function placed(
   { parent, name, sessionMode, resources, mode }: Omit<TransactionOptions, "id" | "core" | "startedIn" | "host">,
 ): TransactionOptions {
   const { nesting, enclosing, attempt } = run;
-  const around = attempt ?? nesting?.transaction ?? (enclosing.parent?.stage === "open" ? enclosing.parent : undefined);
+  const around = attempt ?? nesting?.transaction ?? enclosing.parent;
   return {
     id: run.evaluationId,
     core: run.core,

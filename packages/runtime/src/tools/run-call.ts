@@ -19,7 +19,7 @@ import { openingOf } from "../disclosure/opening.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { checkPolicies } from "./policies.ts";
 import { failed, jsonOf, resultOf, stackOf, unknownTool } from "./result.ts";
-import { stopBehind } from "./stop-behind.ts";
+import { leaveBehind, stopBehind } from "./stop-behind.ts";
 
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
 export function prepare(run: Run, call: ToolCall): Accepted | Invocation | Promise<Accepted | Invocation> {
@@ -131,7 +131,7 @@ async function awaitHandling(
 ): Promise<Invocation | Accepted> {
   const { time, calling } = handling;
   try {
-    const ended = await run.limits.race(time.within(work), "tool");
+    const ended = await run.limits.race(time.within(work), "tool", () => leaveBehind(run, work));
     if (ended === "timeout") return tookTooLong(run, accepted, handling);
     return isFailure(ended) ? stoppedCall(accepted, calling, ended) : ended;
   } catch (cause) {

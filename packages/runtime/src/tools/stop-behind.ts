@@ -2,7 +2,7 @@ import { AbortedError, BudgetExceededError, DeadlineExceededError } from "@provi
 import { messageOf, isA } from "@proviso/core/internal";
 import { failure, failureBehind, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { LockFault } from "../transactions/transaction.ts";
+import { LockFault } from "../transactions/endless-wait.ts";
 
 /**
  * What ends the evaluation: a wait for a lock that ended badly, a limit of the evaluation's own that a nested evaluation
@@ -30,4 +30,14 @@ function ownLimitBehind(error: unknown): Failure | undefined {
     return failure({ stop: "budget", dimension, limit, spent, reserved, wanted, tracker: undefined, ...why });
   }
   return undefined;
+}
+
+/**
+ * A handler that goes on although the end of a body has aborted its evaluation may write yet: it is undone with the body,
+ * which waits for it.
+ */
+export function leaveBehind(run: Run, work: Promise<unknown>): void {
+  let outermost = run;
+  while (outermost.nesting !== undefined) outermost = outermost.nesting.run;
+  for (const evaluations of outermost.enclosing.among) if (evaluations.signal.aborted) evaluations.add(work);
 }

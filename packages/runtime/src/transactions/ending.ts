@@ -45,12 +45,15 @@ async function restoreAll(transaction: Transaction): Promise<void> {
     await restore(taken, transaction.host).catch((cause: unknown) => errors.push(cause));
   }
   for (const made of transaction.made.splice(0).toReversed()) {
-    const { instance, discard } = made;
+    const { instance } = made;
     // Other transactions may use it meanwhile: it was restored to the state in which it was made.
     if (made.isShared || isUsedByOthers(transaction, instance)) continue;
+    // Here the decision is made: from now on no caller gets it, and no transaction takes a snapshot of it.
+    const close = made.takeOut();
+    if (close === undefined) continue;
     await forgetSnapshots(transaction, instance);
     // A close that hangs keeps the locks no longer than the evaluation's end.
-    await transaction.host.withinGrace(discard(), (error) => transaction.host.warn("resource.close.failed", error));
+    await transaction.host.withinGrace(close(), (error) => transaction.host.warn("resource.close.failed", error));
   }
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join("; "));
 }

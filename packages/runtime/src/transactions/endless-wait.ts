@@ -33,3 +33,13 @@ const whyEndless: Readonly<Record<Holder, string>> = {
   other:
     "which waits for this one in turn. Use what both need in the same order, or let the outer calls declare it with uses",
 };
+
+/** Why a handler did not get a resource that it asked for late. */
+export class LockFault extends Error {
+  override readonly name = "LockFault";
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}

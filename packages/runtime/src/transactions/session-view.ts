@@ -1,7 +1,8 @@
 // The transaction that a change of a session belongs to, or what begins in the code of a body or a call.
-import type { Session } from "@proviso/core";
+import { RevokedError, type Session } from "@proviso/core";
 import type { Origin } from "../session/concurrent-changes.ts";
 import type { SessionCore } from "../session/session-core.ts";
+import type { BegunEvaluations } from "./begun-evaluations.ts";
 import { currentTransaction } from "./async-context.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -51,20 +52,53 @@ export interface Enclosing {
    * called: it may wait for what begins there, which is no part of it.
    */
   readonly startedIn: Transaction | undefined;
+  /** The body that is over, in whose code or with whose session it begins. */
+  readonly over: Transaction | undefined;
+  /** The evaluations of each body around it, which it is one of. */
+  readonly among: readonly BegunEvaluations[];
 }
 
 /** The value for what begins outside of all transactions. */
-export const noEnclosing: Enclosing = { parent: undefined, startedIn: undefined };
+export const noEnclosing: Enclosing = { parent: undefined, startedIn: undefined, over: undefined, among: [] };
 
 /** Known by the asynchronous context, or by the session that the body of a transaction was given. */
 export function enclosing(session: Session | undefined): Enclosing {
   const current = currentTransaction();
-  const isLive = current !== undefined && !current.transaction.ended;
-  if (isLive && current.guard !== undefined) return { parent: undefined, startedIn: current.transaction };
-  const body = isLive ? current.transaction : session && transactionOf(session);
-  return body === undefined || body.ended || body.stage !== "open"
-    ? noEnclosing
-    : { parent: body, startedIn: undefined };
+  if (current?.guard !== undefined && !current.transaction.ended) return startedIn(current.transaction);
+  const inCode = current?.guard === undefined ? current?.transaction : undefined;
+  const ofView = session && transactionOf(session);
+  if (inCode === undefined && ofView === undefined) return noEnclosing;
+  const bodies = [inCode, ofView].filter((body) => body !== undefined);
+  // What is left of a body that is over is still code of those around it.
+  const parent = bodies.find(isOpen) ?? bodies.flatMap(bodiesAround).find(isOpen);
+  const among = parent === undefined ? [] : bodiesAround(parent).flatMap(({ evaluations }) => evaluations ?? []);
+  return { parent, startedIn: undefined, over: bodies.find((body) => !isOpen(body)), among };
+}
+
+function startedIn(call: Transaction): Enclosing {
+  return { ...noEnclosing, startedIn: call };
+}
+
+function isOpen({ ended, stage }: Transaction): boolean {
+  return !ended && stage === "open";
+}
+
+/** The body and those around it: nothing else is around a body. */
+function bodiesAround(body: Transaction): readonly Transaction[] {
+  const all: Transaction[] = [];
+  for (let one: Transaction | undefined = body; one !== undefined; one = one.parent) all.push(one);
+  return all;
+}
+
+/**
+ * @throws {RevokedError} in the code of a body that is over, and with its views, for what would begin over its session or
+ * its scope of resources.
+ */
+export function assertMayBegin({ over }: Enclosing, core: SessionCore, scopes: readonly object[]): void {
+  if (over?.scope === undefined || (over.core !== core && !scopes.includes(over.scope))) return;
+  throw new RevokedError(
+    `${over.name} is over: what its body left may begin nothing over its session or its resources any more. Await it in the body.`,
+  );
 }
 
 /**
@@ -74,5 +108,5 @@ export function enclosing(session: Session | undefined): Enclosing {
 export function enclosingOfNested(call: Transaction): Enclosing {
   const current = currentTransaction()?.transaction;
   if (current === undefined || current === call || current.ended || current.stage !== "open") return noEnclosing;
-  return { parent: undefined, startedIn: current };
+  return startedIn(current);
 }

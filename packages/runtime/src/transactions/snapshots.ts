@@ -17,10 +17,10 @@ export interface Participant extends NamedResource {
   /** The scope that binds it, known by its identity: the body of a `transaction()` over that scope undoes it, too. */
   readonly scope: object;
   /**
-   * The state of a resource that a scope has made: whether it was taken out again while this transaction waited for
-   * locks.
+   * Whether the scope has taken it out again while this transaction waited for locks, or for the snapshots of those around
+   * it: then it is closed, or will be.
    */
-  readonly made?: { readonly isGone: boolean } | undefined;
+  readonly made: { readonly isGone: boolean };
 }
 
 /** A snapshot of one resource. */
@@ -64,8 +64,6 @@ export function wasUsedBefore(resource: unknown): boolean {
 
 /** Snapshots for this transaction and those around it that hold the resource and have none yet. */
 export function takeSnapshots(transaction: SnapshotOwner, participant: Participant): Promise<void> | undefined {
-  if (participant.made?.isGone === true) return undefined;
-  assertUsable(participant.resource);
   const around = transaction.parent && takeSnapshots(transaction.parent, participant);
   if (around !== undefined) return around.then(() => takeSnapshot(transaction, participant));
   return takeSnapshot(transaction, participant);
@@ -86,7 +84,9 @@ function mayChange(resource: object, mode: LockMode): boolean {
   return mode === "write" || !isGuardable(resource);
 }
 
-function takeSnapshot(transaction: SnapshotOwner, { resource, name }: Participant): Promise<void> | undefined {
+function takeSnapshot(transaction: SnapshotOwner, { resource, name, made }: Participant): Promise<void> | undefined {
+  if (made.isGone) return undefined;
+  assertUsable(resource);
   const known = transaction.snapshots.find((taken) => taken.resource === resource);
   if (known !== undefined) return known.taking;
   if (transaction.stage === "sealed") return undefined;

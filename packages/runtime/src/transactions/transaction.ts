@@ -10,8 +10,9 @@ import { DefinitionError, RevokedError, type AppEvent, type StreamEvent } from "
 import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
 import type { ObservedCalls } from "./observed-calls.ts";
+import type { BegunEvaluations } from "./begun-evaluations.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { endlessAmong, endlessWait, type NamedLock } from "./endless-wait.ts";
+import { endlessAmong, endlessWait, LockFault, type NamedLock } from "./endless-wait.ts";
 import { releaseAll, tryAcquire, waitInLine } from "./lock.ts";
 import type { Blocked, LockMode, LockOwner } from "./lock-state.ts";
 import { lockOf, takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
@@ -33,6 +34,8 @@ export interface Transaction extends LockOwner {
   /** Restores and releases, its own and of those inside it, that may go on after the evaluation has ended; none rejects. */
   readonly settling: Promise<void>[];
   readonly host: TransactionHost;
+  /** The evaluations that begin in the body; undefined in a call, where `context.evaluate` begins them. */
+  evaluations: BegunEvaluations | undefined;
   mark: SessionMark | undefined;
   undone: boolean;
   /** "closing": what begins now is no part of it. "sealed": no resource joins, for what is there is restored or released. */
@@ -62,7 +65,8 @@ export interface Made {
   readonly instance: unknown;
   /** Whether code outside the transaction has asked for it: it stays then. */
   readonly isShared: boolean;
-  discard(): Promise<void>;
+  /** Takes it out of its scope, at once; returns what closes it. undefined: there is nothing to close here. */
+  takeOut(): (() => Promise<void>) | undefined;
 }
 
 /** Resources that are no longer in their store, and not closed yet. */
@@ -102,8 +106,9 @@ export interface TransactionOptions {
   readonly startedIn: Transaction | undefined;
   /** "locks": nothing is to be undone. Default "snapshots". */
   readonly takes?: "snapshots" | "locks";
-  /** The body of a `transaction()`: the scope that it is over. */
+  /** The body of a `transaction()`: the scope that it is over, and the evaluations that begin in it. */
   readonly scope?: object;
+  readonly evaluations?: BegunEvaluations;
   readonly host: TransactionHost;
 }
 
@@ -162,7 +167,7 @@ function opened(transaction: Transaction, { core, takes = "snapshots" }: Transac
 
 /** Holds nothing yet. */
 export function newTransaction(options: TransactionOptions): Transaction {
-  const { id, name, core, mode, parent, startedIn, host, scope } = options;
+  const { id, name, core, mode, parent, startedIn, host, scope, evaluations } = options;
   return {
     id,
     name,
@@ -180,6 +185,7 @@ export function newTransaction(options: TransactionOptions): Transaction {
     closings: [],
     settling: [],
     host,
+    evaluations,
     mark: undefined,
     undone: false,
     stage: "open",
@@ -261,16 +267,6 @@ export function joinAtOnce(transaction: Transaction, participant: Participant): 
 /** What has ended gives nothing back any more, so it may take nothing. */
 function assertOpen({ ended, name }: Transaction, { name: resource }: Participant): void {
   if (ended) throw new RevokedError(`"${resource}" is asked for after the end of ${name}.`);
-}
-
-/** Why a handler did not get a resource that it asked for late. */
-export class LockFault extends Error {
-  override readonly name = "LockFault";
-  readonly failure: Failure;
-  constructor(failure: Failure) {
-    super(failure.message);
-    this.failure = failure;
-  }
 }
 
 /**

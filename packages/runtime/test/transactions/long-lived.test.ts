@@ -179,7 +179,7 @@ test("TX-13 a release inside that takes longer than the grace ends before the tr
   expect(log.slice(begins, begins + 3)).toEqual(["release begins", "release ends", "restore"]);
 });
 
-test("TX-9 a body's rollback undoes a call inside that was running when it was asked for, and none after it", async () => {
+test("TX-9 a body's rollback undoes a call inside that was running when it was asked for, whose handler goes on, and none after it", async () => {
   const environment = fakeEnvironment();
   const session = createSession({ slices: [notes] });
   const counter = new Counter();
@@ -197,11 +197,13 @@ test("TX-9 a body's rollback undoes a call inside that was running when it was a
     await environment.clock.sleep(10);
     await rollback();
     expect(counter.value).toBe(0);
-    await evaluated;
+    expect(await rejectionOf(evaluated)).toMatchObject({ code: "aborted" });
+    evaluated = begin();
   });
   await environment.clock.advance(1_000);
   await running;
-  expect(counter.value).toBe(1);
+  await evaluated;
+  expect(counter.value).toBe(2);
 });
 
 test("TX-9 TX-12 a rollback that a call inside the body waits for is refused at once", async () => {
