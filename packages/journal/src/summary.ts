@@ -95,6 +95,7 @@ export class Summary {
 
   #addOwn(entry: EntryContent): void {
     const { saved } = this;
+    if (entry.kind === "given") saved.model = entry.model ?? saved.model;
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     if (entry.kind === "ended") {
       if (saved.state !== "cancelled") saved.state = entry.outcome;

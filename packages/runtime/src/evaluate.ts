@@ -33,6 +33,7 @@ import { promptOf, startRun } from "./start-run.ts";
 import { oneAttempt } from "./routing/attempts.ts";
 import type { Surroundings } from "./nested/inherit.ts";
 import { missingParts } from "./completion.ts";
+import { isOutOfRepairs } from "./loop-limits.ts";
 import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
 import { refusedSetting } from "./evaluate-options.ts";
 import { partsOf } from "./joined-tracker.ts";
@@ -171,7 +172,7 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
     const parsing = parseOutput(run.rendered.output, response);
     const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
     if (isFailure(parsed)) {
-      if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
+      if (parsed.stop !== "output" || isOutOfRepairs(run, repairs++)) return parsed;
       run.conversation.say(repairRequest(parsed));
       continue;
     }

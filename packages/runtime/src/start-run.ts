@@ -83,9 +83,9 @@ function limitsOf({ world }: Setup, options: EvaluateOptions, { nesting, tape }:
   if (nesting !== undefined)
     return openLimits(options, nesting.run.tape?.clock ?? world.clock, inheritedLimits(nesting));
   if (tape === undefined) return openLimits(options, world.clock);
-  const given = tape.isReplay ? {} : options;
-  const signal = given.signal === undefined ? tape.signal : AbortSignal.any([given.signal, tape.signal]);
-  return tape.limits(openLimits({ deadline: given.deadline, budget: given.budget, signal }, tape.clock));
+  const { deadline, budget, signal: given } = options;
+  const signal = given === undefined ? tape.signal : AbortSignal.any([given, tape.signal]);
+  return tape.limits(openLimits({ deadline, budget, signal }, tape.clock));
 }
 
 interface Place extends Surroundings, Pick<Run, "depth" | "maxDepth"> {

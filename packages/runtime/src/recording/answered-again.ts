@@ -1,6 +1,7 @@
 // A run that has ended and is asked again in its own conversation, which has its turn already: a client's second try.
 import type { AssistantMessage, EvaluateOptions, FrameworkEvent, Message } from "@proviso/core";
 import { isSaved, markAnsweredAgain } from "../content/saved-sessions.ts";
+import { lastGiven } from "./begun.ts";
 import { isSameJson } from "./compare.ts";
 import type { JournalEntry, RecordedHistory } from "./entries.ts";
 import type { OpenedSource } from "./run-source.ts";
@@ -11,8 +12,8 @@ import type { OpenedSource } from "./run-source.ts";
  */
 export function optionsToAnswerAgain(opened: OpenedSource, given: EvaluateOptions): EvaluateOptions {
   const { session, messages } = given;
-  const [begun] = opened.entries;
-  if (!opened.isEnded || begun?.kind !== "begun" || begun.history === undefined) return given;
+  const begun = opened.isEnded ? lastGiven(opened.entries) : undefined;
+  if (begun?.history === undefined) return given;
   if (session === undefined || messages === undefined || !isSaved(session) || session.id !== begun.session.id)
     return given;
   const earlier = earlierOf(begun.history);

@@ -93,8 +93,27 @@ export type EntryContent =
       readonly kind: "adopted";
       /** The override that was found; left out: none was asked for, or there was none. */
       readonly override?: PromptOverride | undefined;
-      /** The params that the prompt is bound with from here on, as JSON; left out: those of before. */
+      /** The params that the prompt is bound with from here on, as JSON, in older records; left out: those of before. */
       readonly params?: unknown;
+    }
+  | {
+      /**
+       * What the evaluation is given from here on. A replay goes through the whole record with what was given last, as the
+       * attempt did that gave it. Fields that are left out are as before.
+       */
+      readonly kind: "given";
+      /** The params that the prompt is bound with, as JSON. */
+      readonly params?: unknown;
+      /** The name of the adapter. */
+      readonly adapter?: string | undefined;
+      /** The model. */
+      readonly model?: string | undefined;
+      /** Whether the model is given the schema of the output. */
+      readonly nativeOutput?: boolean | undefined;
+      /** The options that its loop depends on. */
+      readonly options?: RecordedOptions | undefined;
+      /** The history that it goes on with, the prompt's question among it. */
+      readonly history?: RecordedHistory | undefined;
     }
   | {
       readonly kind: "event";

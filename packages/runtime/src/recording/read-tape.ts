@@ -59,6 +59,11 @@ export class ReadTape {
 
   called(): void {}
 
+  /** What is run again ends where the record does: nothing is answered then. */
+  endsLoop({ isInside }: Run, _code: unknown, isMet: () => boolean): boolean {
+    return isInside && isMet();
+  }
+
   cut(): Failure | undefined {
     return undefined;
   }

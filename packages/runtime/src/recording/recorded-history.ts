@@ -13,4 +13,4 @@ export interface RecordedHistory {
 }
 
 /** The options of an evaluation that its loop depends on. */
-export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;
+export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice" | "maxDepth">;
