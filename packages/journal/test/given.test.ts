@@ -77,14 +77,14 @@ const others: typeof lives = [
 ];
 
 describe("a run that goes on with other options", () => {
-  it.each(lives)("RSM-1 RPL-7 with %s: it replays", async (_, prompt, [steps, first], [more, then], end) => {
+  it.each(lives)("RSM-14 RPL-7 with %s: it replays", async (_, prompt, [steps, first], [more, then], end) => {
     const journal = memoryJournal();
     await came(prompt, journal.run("r"), steps, first);
     expect(await came(prompt, journal.run("r"), more, then)).toEqual(end);
     expect(await replays(journal, "r", prompt)).toEqual(both(end));
   });
 
-  it.each([...lives, ...others])("RSM-3 FRK-1 as a fork, or adopted, with %s: it replays", async (...life) => {
+  it.each([...lives, ...others])("RSM-14 RSM-3 FRK-1 as a fork, or adopted, with %s: it replays", async (...life) => {
     const [, prompt, [steps, first], [more, then], end] = life;
     for (const at of [0, 2]) {
       const journal = memoryJournal();
@@ -96,14 +96,14 @@ describe("a run that goes on with other options", () => {
     }
   });
 
-  it.each(others)("RPL-7 before its first step, with %s: it replays", async (_, prompt, [, first], then, end) => {
+  it.each(others)("RSM-14 RPL-7 before its first step, with %s: it replays", async (_, prompt, [, first], then, end) => {
     const journal = memoryJournal();
     await came(prompt, journal.run("r"), [cut], first);
     expect(await came(prompt, journal.run("r"), ...then)).toEqual(end);
     expect(await replays(journal, "r", prompt)).toEqual(both(end));
   });
 
-  it("RPL-7 before its first step, with other params: a replay of the template has them", async () => {
+  it("RSM-14 RPL-7 before its first step, with other params: a replay of the template has them", async () => {
     const params = z.object({ name: z.string() });
     const hello = definePrompt({ key: "hello", params, sections: [{ key: "task", text: "Greet {{name}}." }] });
     const journal = memoryJournal();
@@ -113,7 +113,7 @@ describe("a run that goes on with other options", () => {
     expect((await replay(hello, journal.replay("r"))).response?.output).toBe("done");
   });
 
-  it.each([1, 2, 3])("RSM-1 RSM-6 with %i of the 3 turns that it has: it is out of turns", async (maxTurns) => {
+  it.each([1, 2, 3])("RSM-14 RSM-6 with %i of the 3 turns that it has: it is out of turns", async (maxTurns) => {
     const journal = memoryJournal();
     await came(text, journal.run("r"), [looks, looks, looks, cut]);
     expect(await came(text, journal.run("r"), [], { maxTurns })).toBe("turns");
@@ -123,7 +123,7 @@ describe("a run that goes on with other options", () => {
     expect(await replays(journal, "r", text)).toEqual(both("done"));
   });
 
-  it.each([0, 1])("RSM-6 with %i of the 2 repairs that it has: its answer cannot be used", async (maxRepairs) => {
+  it.each([0, 1])("RSM-14 RSM-6 with %i of the 2 repairs that it has: its answer cannot be used", async (maxRepairs) => {
     const journal = memoryJournal();
     await came(typed, journal.run("r"), [wrong, wrong, cut], { maxRepairs: 2 });
     expect(await came(typed, journal.run("r"), [], { maxRepairs })).toBe("output");
@@ -132,13 +132,18 @@ describe("a run that goes on with other options", () => {
     expect(await came(typed, journal.run("r"), [], { maxRepairs: 9 })).toBe("output");
   });
 
-  it("RSM-6 with fewer turns than it had when a checker sent it back: it is out of turns", async () => {
+  it.each([
+    ["is out of turns, where it went on", [done, looks, cut], "turns"],
+    ["ends with the answer, where it did not", [done, cut], "done"],
+  ])("RSM-14 with fewer turns than it had when a checker sent it back: it %s", async (_, steps, end) => {
     let asked = 0;
     const completion = { name: "c", check: () => (asked++ === 0 ? "More." : undefined) };
-    const prompt = definePrompt({ key: "checked", completion, sections: [{ key: "task", text: "Go." }] }).bind();
+    const sections = [{ key: "task", text: "Go.", tools: [look] }];
+    const prompt = definePrompt({ key: "checked", completion, sections }).bind();
     const journal = memoryJournal();
-    await came(prompt, journal.run("r"), [done, { text: "more" }, cut].slice(0, 1).concat(cut));
-    expect(await came(prompt, journal.run("r"), [], { maxTurns: 1 })).toBe("done");
+    await came(prompt, journal.run("r"), steps);
+    expect(await came(prompt, journal.run("r"), [], { maxTurns: 1 })).toBe(end);
+    expect(await replays(journal, "r", prompt)).toEqual(both(end));
   });
 
   it("RSM-3 another choice is refused where a step stands, and nothing is adopted", async () => {
@@ -150,7 +155,7 @@ describe("a run that goes on with other options", () => {
     expect(kinds).not.toContain("given");
   });
 
-  it("RPL-3 calls that run again go as deep as they could then", async () => {
+  it("RSM-14 RPL-3 calls that run again go as deep as they could then", async () => {
     const journal = memoryJournal();
     await came(text, journal.run("r"), [deeper, { text: "deep" }, cut]);
     expect(await came(text, journal.fork("r", { at: 2, id: "f" }), [deeper, done], { maxDepth: 0 })).toBe("done");
@@ -197,7 +202,7 @@ describe("a run that has ended", () => {
   });
 });
 
-it("JRN-8 RPL-7 a record of before, which does not say what later attempts were given, replays", async () => {
+it("RSM-14 JRN-8 a record of before, which does not say what later attempts were given, replays", async () => {
   const journal = memoryJournal();
   await came(text, journal.run("r"), [looks], { maxTurns: 1 });
   await came(text, journal.run("r"), [looks, done]);
@@ -217,7 +222,7 @@ it("JRN-8 RPL-7 a record of before, which does not say what later attempts were 
   expect((await replay(text, run)).response?.output).toBe("done");
 });
 
-it("JRN-4 a run that goes on with what it began with has no entry more", async () => {
+it("RSM-14 a run that goes on with what it began with has no entry more", async () => {
   const journal = memoryJournal();
   await came(text, journal.run("r"), [looks, cut], { maxTurns: 5, messages: said("A") });
   await came(text, journal.run("r"), [done], { maxTurns: 5, messages: said("A") });
