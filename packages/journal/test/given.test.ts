@@ -1,5 +1,13 @@
 // What a later attempt of a run, or a fork, is given: it counts for what comes, and a replay goes through the record with it.
-import { deadlineAt, definePrompt, defineTool, type EvaluateOptions, type JournalRun, type ModelProvider, type Prompt } from "@proviso/core";
+import {
+  deadlineAt,
+  definePrompt,
+  defineTool,
+  type EvaluateOptions,
+  type JournalRun,
+  type ModelProvider,
+  type Prompt,
+} from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
@@ -62,7 +70,13 @@ const said = (words: string) => [
 const other = { name: "other", capabilities: { tools: true, nativeOutput: true } } as const;
 
 /** Prompt, what the first attempt comes to, and with what it goes on. */
-const lives: readonly (readonly [string, Prompt<unknown>, [ScriptedStep[], Given], [ScriptedStep[], Given], unknown])[] = [
+const lives: readonly (readonly [
+  string,
+  Prompt<unknown>,
+  [ScriptedStep[], Given],
+  [ScriptedStep[], Given],
+  unknown,
+])[] = [
   ["more turns", text, [[looks, looks], { maxTurns: 2 }], [[looks, done], {}], "done"],
   ["more repairs", typed, [[looks, cut], {}], [[wrong, wrong, right], { maxRepairs: 3 }], { a: 1 }],
 ];
@@ -96,12 +110,15 @@ describe("a run that goes on with other options", () => {
     }
   });
 
-  it.each(others)("RSM-14 RPL-7 before its first step, with %s: it replays", async (_, prompt, [, first], then, end) => {
-    const journal = memoryJournal();
-    await came(prompt, journal.run("r"), [cut], first);
-    expect(await came(prompt, journal.run("r"), ...then)).toEqual(end);
-    expect(await replays(journal, "r", prompt)).toEqual(both(end));
-  });
+  it.each(others)(
+    "RSM-14 RPL-7 before its first step, with %s: it replays",
+    async (_, prompt, [, first], then, end) => {
+      const journal = memoryJournal();
+      await came(prompt, journal.run("r"), [cut], first);
+      expect(await came(prompt, journal.run("r"), ...then)).toEqual(end);
+      expect(await replays(journal, "r", prompt)).toEqual(both(end));
+    },
+  );
 
   it("RSM-14 RPL-7 before its first step, with other params: a replay of the template has them", async () => {
     const params = z.object({ name: z.string() });
@@ -123,14 +140,17 @@ describe("a run that goes on with other options", () => {
     expect(await replays(journal, "r", text)).toEqual(both("done"));
   });
 
-  it.each([0, 1])("RSM-14 RSM-6 with %i of the 2 repairs that it has: its answer cannot be used", async (maxRepairs) => {
-    const journal = memoryJournal();
-    await came(typed, journal.run("r"), [wrong, wrong, cut], { maxRepairs: 2 });
-    expect(await came(typed, journal.run("r"), [], { maxRepairs })).toBe("output");
-    expect(await replays(journal, "r", typed)).toEqual(both("output"));
-    // It has ended.
-    expect(await came(typed, journal.run("r"), [], { maxRepairs: 9 })).toBe("output");
-  });
+  it.each([0, 1])(
+    "RSM-14 RSM-6 with %i of the 2 repairs that it has: its answer cannot be used",
+    async (maxRepairs) => {
+      const journal = memoryJournal();
+      await came(typed, journal.run("r"), [wrong, wrong, cut], { maxRepairs: 2 });
+      expect(await came(typed, journal.run("r"), [], { maxRepairs })).toBe("output");
+      expect(await replays(journal, "r", typed)).toEqual(both("output"));
+      // It has ended.
+      expect(await came(typed, journal.run("r"), [], { maxRepairs: 9 })).toBe("output");
+    },
+  );
 
   it.each([
     ["is out of turns, where it went on", [done, looks, cut], "turns"],

@@ -3,21 +3,19 @@ import type { Run } from "./run.ts";
 
 /** Whether there is no turn left. */
 export function isOutOfTurns(run: Run): boolean {
-  return run.tape === undefined ? haveTurnsEnded(run) : run.tape.endsLoop(run, "turns", () => haveTurnsEnded(run));
+  return ends(run, "turns", () => run.turn >= run.maxTurns);
 }
 
 /** Whether the answer may not be repaired once more. */
 export function isOutOfRepairs(run: Run, repairs: number): boolean {
-  const isMet = repairs >= run.maxRepairs;
-  return run.tape === undefined ? isMet : run.tape.endsLoop(run, "output", () => isMet);
+  return ends(run, "output", () => repairs >= run.maxRepairs);
 }
 
 /** Whether nothing more can be asked: no turn is left, or a limit forbids the next request. */
 export function isSpent(run: Run): boolean {
-  const isMet = (): boolean => haveTurnsEnded(run) || run.limits.checkRequest() !== undefined;
-  return run.tape === undefined ? isMet() : run.tape.endsLoop(run, undefined, isMet);
+  return ends(run, undefined, () => run.turn >= run.maxTurns || run.limits.checkRequest() !== undefined);
 }
 
-function haveTurnsEnded({ turn, maxTurns }: Run): boolean {
-  return turn >= maxTurns;
+function ends(run: Run, code: "turns" | "output" | undefined, isMet: () => boolean): boolean {
+  return run.tape?.endsLoop(run, code, isMet) ?? isMet();
 }

@@ -72,7 +72,7 @@ export function plannedLooks(sizes: readonly number[]): readonly Look[] {
 
 const fewestClusters = 20;
 
-/** Shares that are closer cannot be told apart by what is integrated. */
+/** Between shares that are closer there is too little to integrate. */
 const closest = 1e-9;
 
 /** Standard deviations beyond which nothing is left to integrate. */

@@ -4,6 +4,7 @@ import { isSaved, markAnsweredAgain } from "../content/saved-sessions.ts";
 import { lastGiven } from "./begun.ts";
 import { isSameJson } from "./compare.ts";
 import type { JournalEntry, RecordedHistory } from "./entries.ts";
+import { earlierOf } from "./recorded-history.ts";
 import type { OpenedSource } from "./run-source.ts";
 
 /**
@@ -20,11 +21,6 @@ export function optionsToAnswerAgain(opened: OpenedSource, given: EvaluateOption
   if (!hasTurn(messages, earlier, begun.history, answersIn(opened.entries))) return given;
   markAnsweredAgain(session);
   return { ...given, session: undefined, messages: messages.slice(0, earlier) };
-}
-
-/** How many messages came before an evaluation. Older records do not say it: there all but the question did. */
-export function earlierOf({ messages, question, earlier }: RecordedHistory): number {
-  return earlier ?? (question === messages.length - 1 ? question : messages.length);
 }
 
 /** Compares the messages before the turn, and in it the answers of the model; of a turn without any, the question. */

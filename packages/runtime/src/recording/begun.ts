@@ -4,7 +4,7 @@ import type { Run } from "../run.ts";
 import { differenceIn } from "./compare.ts";
 import type { EntryContent, JournalEntry, RecordedHistory } from "./entries.ts";
 import type { RecordedSession } from "./session.ts";
-import { earlierOf } from "./answered-again.ts";
+import { earlierOf } from "./recorded-history.ts";
 
 type Begun = Extract<EntryContent, { readonly kind: "begun" }>;
 
@@ -81,7 +81,10 @@ type Surroundings = Pick<Begun, "adapter" | "model" | "nativeOutput" | "options"
 
 function surroundingsOf(run: Run, { maxDepth }: EvaluateOptions): Surroundings {
   const { model, adapter, nativeOutput, maxTurns, maxRepairs, toolChoice } = run;
-  const given = { ...(toolChoice === undefined ? {} : { toolChoice }), ...(maxDepth === undefined ? {} : { maxDepth }) };
+  const given = {
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(maxDepth === undefined ? {} : { maxDepth }),
+  };
   return { adapter: adapter.name, model, nativeOutput, options: { maxTurns, maxRepairs, ...given } };
 }
 

@@ -24,7 +24,7 @@ export interface RecordedCall {
   readonly isUnknown: boolean;
   /** Whether a limit was met before its end: that does not come again. */
   readonly isStopped: boolean;
-  /** How deep the evaluations inside it might go; undefined: as deep as they may where nothing is said. */
+  /** How deep the evaluations inside it might go; undefined: to the default. */
   readonly maxDepth: number | undefined;
   /** Epoch milliseconds of its end. */
   readonly at: number;

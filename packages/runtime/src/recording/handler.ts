@@ -107,7 +107,7 @@ function allowed({ policy, tool }: PolicyQuestion, decision: PolicyDecision): "n
 }
 
 function unsettled({ name }: Tool, wasStopped: boolean): string {
-  // Its process has ended, or what it came to could not be written.
+  // The process has ended, or the end could not be written.
   const why = wasStopped ? "it was stopped while it ran" : "it began, and its end was not recorded";
   return `It is not known whether ${name} was done: ${why}. Find out before you call it again.`;
 }
