@@ -72,7 +72,7 @@ export function plannedLooks(sizes: readonly number[]): readonly Look[] {
 
 const fewestClusters = 20;
 
-/** Between shares that are closer there is too little to integrate. */
+/** The smallest distance of two shares between which the density can be integrated. */
 const closest = 1e-9;
 
 /** Standard deviations beyond which nothing is left to integrate. */
