@@ -139,7 +139,8 @@ async function checkReplays(
 
 /** A run that a limit ended, or that waits, replays up to there. */
 export async function checkFailed(checked: Checked, of: Interrupted, failed: Error): Promise<void> {
-  if (!isEvaluationFailure(failed)) return;
+  // What another process has taken over is that one's, which may wait by now.
+  if (!isEvaluationFailure(failed) || (failed instanceof RunError && failed.reason === "fenced")) return;
   const journal = createJournal(of.store);
   // It ended before anything was recorded, or another process has it.
   if ((await journal.describe("r")) === undefined || !["failed", "suspended"].includes(await stateOf(journal))) return;
