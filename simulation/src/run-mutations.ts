@@ -65,6 +65,18 @@ export const runMutations: readonly Mutation[] = [
     replace: "return undefined;",
   },
   {
+    name: "turns and repairs that the record has are refused to a run that goes on with fewer",
+    file: recording("tape.ts"),
+    find: 'return event?.type === "prompt.executed" && isMet();',
+    replace: "return isMet();",
+  },
+  {
+    name: "a replay has the limits that its run began with",
+    file: recording("begun.ts"),
+    find: 'if (entry.kind !== "given") continue;',
+    replace: "if (entry.kind !== undefined) continue;",
+  },
+  {
     name: "what an open call had dispatched stands",
     file: recording("standing.ts"),
     find: "return entries.filter((entry) => !dropped.has(entry));",

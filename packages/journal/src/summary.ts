@@ -81,6 +81,7 @@ export class Summary {
 
   #addOwn(entry: EntryContent): void {
     const { saved } = this;
+    if (entry.kind === "given") saved.model = entry.model ?? saved.model;
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     // Nothing comes after a run was cancelled: its writer is refused.
     if (entry.kind === "ended") saved.state = entry.outcome;

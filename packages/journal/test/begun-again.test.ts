@@ -99,6 +99,37 @@ describe("an evaluation that begins again", () => {
     }
   });
 
+  it("RSM-14 RPL-3 after repairs that were spent, with whatever repairs it is given later: its calls run again alike", async () => {
+    const count = defineTool({
+      name: "count",
+      description: "Counts.",
+      input: z.object({}),
+      readOnly: true,
+      execute: (_, { session }) => session.get(notes).filter((text) => text === "N").length,
+    });
+    const sections = [{ key: "task", text: "Note.", tools: [note, count] }];
+    const output = z.object({ sum: z.number() });
+    const counting = definePrompt({ key: "counting", slices: [notes], output, sections }).bind();
+    const given = { note: { text: "N" }, count: {} };
+    const calls = Object.entries(given).map(([name, values]) => ({ toolCalls: [{ name, arguments: values }] }));
+    const [no, right] = [{ text: "no JSON" }, { text: '{"sum":1}' }];
+    const cut = { failure: "throttle", kind: "network", message: "The line is cut." } as const;
+    const evaluated = async (maxRepairs: number, first: readonly ScriptedStep[], second: readonly ScriptedStep[]) => {
+      const models = Object.entries({ first, second }).map(([name, steps]) =>
+        modelAdapter({ ...scriptedModel(steps), name, model: name }, { throttle: { maxAttempts: 1 } }),
+      );
+      return fallback(models as never, { on: ["output"] }).evaluate(counting, { run: journal.run("r"), maxRepairs });
+    };
+    const journal = memoryJournal();
+    await expect(evaluated(1, [...calls, no, no], [...calls, cut])).rejects.toMatchObject({ code: "throttled" });
+    expect((await listed(journal.entries("r"))).filter(isRestart)).toHaveLength(1);
+    await expect(evaluated(9, [], [cut])).rejects.toMatchObject({ code: "throttled" });
+    expect((await evaluated(0, [], [right])).output).toEqual({ sum: 1 });
+    for (const tools of ["recorded", "run"] as const) {
+      expect((await replay(counting, journal.replay("r", { tools }))).response?.output).toEqual({ sum: 1 });
+    }
+  });
+
   it("RTE-14 RSM-2 goes on with the model that it went on with, whatever the order, and whichever model answered before", async () => {
     // The first one refuses, so that the second one answers with what does not parse: then it is the first one's turn.
     const refusing = { failure: "throttle", kind: "server_error", message: "Later." } as const;

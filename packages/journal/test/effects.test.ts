@@ -102,7 +102,7 @@ describe("effects of a run", () => {
     expect(toolResults[0]?.result).toEqual({
       success: false,
       message:
-        "It is not known whether write was done: the process ended while it ran. Find out before you call it again.",
+        "It is not known whether write was done: it began, and its end was not recorded. Find out before you call it again.",
     });
     expect(done).toHaveLength(1);
   });

@@ -18,6 +18,7 @@ import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, refusedRequest, turnsFailure, type Failure } from "./failures.ts";
 import { answerFault, refusedProviderTool, announceAnswer, refresh } from "./inner-loop.ts";
 import { onAbort } from "./abort.ts";
+import { isOutOfTurns } from "./loop-limits.ts";
 import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
 import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";
@@ -105,7 +106,7 @@ class DrivenRun implements AgentRun {
 
 /** Lets the agent work as one turn. It is never asked again by itself: that would repeat its tools. */
 export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelResponse | Failure> {
-  if (run.turn >= run.maxTurns) return turnsFailure(run.maxTurns);
+  if (isOutOfTurns(run)) return turnsFailure(run.maxTurns);
   const unasked =
     (await refresh(run)) ?? unsupportedChoice(driver, run) ?? refusedProviderTool(driver, run.rendered.providerTools);
   if (unasked !== undefined) return unasked;

@@ -1,6 +1,7 @@
 import type { CompletionChecker } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { isFailure, type Failure } from "./failures.ts";
+import { isSpent } from "./loop-limits.ts";
 import type { Run } from "./run.ts";
 
 /** Times that a checker may send the model back to work. */
@@ -13,17 +14,13 @@ export async function missingParts(
   output: unknown,
   asked: number,
 ): Promise<string | Failure | undefined> {
+  // What was answered is worth more than an error about what could not be asked.
   if (asked >= mostCompletions || isSpent(run)) return undefined;
   const { tape } = run;
   const checking = (): Promise<string | undefined> => check(run, checker, output);
   const missing = await run.limits.race(tape === undefined ? checking() : tape.checked(run, checking), "response");
   if (isFailure(missing) || missing === undefined) return missing;
   return isSpent(run) ? undefined : missing;
-}
-
-/** What was answered is worth more than an error about what could not be asked. */
-function isSpent(run: Run): boolean {
-  return run.turn >= run.maxTurns || run.limits.checkRequest() !== undefined;
 }
 
 async function check(run: Run, checker: CompletionChecker, output: unknown): Promise<string | undefined> {

@@ -34,6 +34,7 @@ import { oneAttempt } from "./attempts.ts";
 import type { Surroundings } from "./nested/inherit.ts";
 import { enclosing, noEnclosing, type Enclosing } from "./transactions/session-view.ts";
 import { missingParts } from "./completion.ts";
+import { isOutOfRepairs } from "./loop-limits.ts";
 import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
 import { refusedSetting } from "./evaluate-options.ts";
 import { partsOf } from "./joined-tracker.ts";
@@ -194,7 +195,7 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
     const parsing = parseOutput(run.rendered.output, response);
     const parsed = isThenable(parsing) ? await run.limits.race(parsing, "response") : parsing;
     if (isFailure(parsed)) {
-      if (parsed.stop !== "output" || repairs++ >= run.maxRepairs) return parsed;
+      if (parsed.stop !== "output" || isOutOfRepairs(run, repairs++)) return parsed;
       run.history.say(repairRequest(parsed));
       continue;
     }

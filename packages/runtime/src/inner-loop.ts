@@ -23,6 +23,7 @@ import { frozenMessage } from "./history.ts";
 import { executeToolCalls } from "./tools/executor.ts";
 import { correctionOf, inputTokensOf } from "./tokens.ts";
 import { checkUses } from "./tools/policies.ts";
+import { isOutOfTurns } from "./loop-limits.ts";
 import { openedOf, renderWith, type Opened } from "./rendering.ts";
 
 /** Asks, runs the tools that were asked for, asks again, until the model answers or something ends it. */
@@ -30,7 +31,7 @@ export async function runInnerLoop(provider: ModelProvider, run: Run): Promise<M
   let rendered: RenderedPrompt | undefined;
   let tools: readonly ToolSpec[] = [];
   let paused: ModelResponse | undefined;
-  while (run.turn < run.maxTurns) {
+  while (!isOutOfTurns(run)) {
     const refreshing = refresh(run);
     const unrendered = refreshing && (await refreshing);
     if (unrendered !== undefined) return unrendered;

@@ -117,7 +117,8 @@ export interface Run extends Emitter, Showing {
   readonly nesting: Nesting | undefined;
   /** 0 for an evaluation of its own. */
   readonly depth: number;
-  readonly maxDepth: number;
+  /** A record whose calls run again says it anew for each. */
+  maxDepth: number;
   /** The transaction in whose code it was begun, where that is no call around it. */
   enclosing: Enclosing;
   /** The transaction of the whole attempt, where the evaluation may begin again; undefined: it may not. */

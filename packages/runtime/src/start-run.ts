@@ -84,10 +84,9 @@ function limitsOf({ world }: Setup, options: EvaluateOptions, { nesting, tape, e
   if (nesting !== undefined)
     return openLimits(options, nesting.run.tape?.clock ?? world.clock, inheritedLimits(nesting));
   if (tape === undefined) return openLimits(options, world.clock, undefined, ends);
-  const given = tape.isReplay ? {} : options;
-  const signal = given.signal === undefined ? tape.signal : AbortSignal.any([given.signal, tape.signal]);
-  const limits = { deadline: given.deadline, budget: given.budget, signal };
-  return tape.limits(openLimits(limits, tape.clock, undefined, ends));
+  const { deadline, budget, signal: given } = options;
+  const signal = given === undefined ? tape.signal : AbortSignal.any([given, tape.signal]);
+  return tape.limits(openLimits({ deadline, budget, signal }, tape.clock, undefined, ends));
 }
 
 interface Place extends Surroundings, Pick<Run, "depth" | "maxDepth"> {

@@ -48,7 +48,7 @@ export async function checkEnd(checked: Checked, of: Interrupted, end: End): Pro
   await checkReplays(checked, of, journal, "r", end.response);
   const again = of.newProcess();
   const before = countOf(of.deeds);
-  const came = await again.evaluated(again.journal.run("r", { takeOver: "alive" }));
+  const came = await again.evaluated(again.journal.run("r", { takeOver: "alive" }), { maxTurns: 1 });
   checked.same("RSM-1 asked again", end.response.text, textIn(came));
   if (countOf(of.deeds) !== before) checked.not("RSM-1 asked again:", "a handler ran");
   await checkFork(checked, of, journal);
@@ -139,7 +139,8 @@ async function checkReplays(
 
 /** A run that a limit ended, or that waits, replays up to there. */
 export async function checkFailed(checked: Checked, of: Interrupted, failed: Error): Promise<void> {
-  if (!isEvaluationFailure(failed)) return;
+  // What another process has taken over is that one's, which may wait by now.
+  if (!isEvaluationFailure(failed) || (failed instanceof RunError && failed.reason === "fenced")) return;
   const journal = createJournal(of.store);
   // It ended before anything was recorded, or another process has it.
   if ((await journal.describe("r")) === undefined || !["failed", "suspended"].includes(await stateOf(journal))) return;
@@ -160,6 +161,10 @@ export async function checkFailed(checked: Checked, of: Interrupted, failed: Err
 
 const stateOf = async (journal: Journal): Promise<string> => (await journal.describe("r"))?.state ?? "";
 
+/** Every other fork asks with another choice, which its replays have to have. */
+const otherChoice = ({ seed }: Interrupted): { readonly toolChoice?: "auto" } =>
+  seed % 2 === 0 ? {} : { toolChoice: "auto" };
+
 /** Forked at a step, what waits in it is allowed, and it replays in both ways; what was done before is not done again. */
 async function checkFork(checked: Checked, of: Interrupted, journal: Journal): Promise<void> {
   const steps = (await journal.describe("r"))?.steps ?? 0;
@@ -167,7 +172,7 @@ async function checkFork(checked: Checked, of: Interrupted, journal: Journal): P
   const before = new Map(Array.from(of.deeds.begun, ([key, { length }]) => [key, length]));
   for (let times = 0; times < 30; times++) {
     const process = of.newProcess();
-    const came = await process.evaluated(process.journal.fork("r", { at, id: "f" }));
+    const came = await process.evaluated(process.journal.fork("r", { at, id: "f" }), otherChoice(of));
     if (came instanceof RunError && came.reason === "suspended") {
       await journal.resolve(came.pending?.token ?? "", allow());
       continue;

@@ -80,6 +80,8 @@ export interface InterruptedShape {
   readonly ringsEarly: boolean;
   /** The interruptions of the first attempts; later ones have none. */
   readonly interruptions: readonly Interruption[];
+  /** How many turns the first attempts have at most, whatever else interrupts them; undefined: as many as they need. */
+  readonly turnLimits: readonly (number | undefined)[];
   /** What is decided on what waits, in turn. */
   readonly decisions: readonly ("allow" | "deny" | "result" | "nothing")[];
 }
@@ -112,8 +114,16 @@ export function interruptedShapeOf(seed: number): InterruptedShape {
       how: random.pick(limits ? (["abort", "deadline", "deadline", "budget"] as const) : ways),
       at: 1 + random.int(25),
     })),
+    turnLimits: turnLimitsOf(seed),
     decisions: Array.from({ length: 8 }, () => random.pick(["allow", "allow", "deny", "result", "nothing"] as const)),
   };
+}
+
+/** The seed's number decides whether it has any, and another sequence how many: the other seeds stay as they were. */
+function turnLimitsOf(seed: number): InterruptedShape["turnLimits"] {
+  if (seed % 3 !== 0 || seed % 9 === 0) return [];
+  const random = randomFrom(seed ^ 0x5be0cd19);
+  return Array.from({ length: 2 + random.int(6) }, () => (random.chance(0.7) ? 1 + random.int(4) : undefined));
 }
 
 function callOf(random: Random, pool: readonly KindName[], isInside = false): RandomCall {

@@ -4,6 +4,7 @@ import {
   allow,
   deadlineIn,
   deny,
+  type EvaluateOptions,
   Filesystem,
   isEvaluationFailure,
   provide,
@@ -34,6 +35,8 @@ export type Filed = ReturnType<typeof memoryFilesystem>;
 
 /** What came of an attempt; "gone": its process has ended; "taken": another one takes over; "endless": nothing. */
 type Came = PromptResponse<string> | Error | "gone" | "taken" | "endless";
+
+type LoopOptions = Pick<EvaluateOptions, "maxTurns" | "toolChoice">;
 
 /** The whole run, with all of its processes. */
 export class Interrupted {
@@ -143,7 +146,7 @@ class Process implements Attempt {
   }
 
   /** Evaluates the run until it has an end, or is interrupted. */
-  async evaluated(run: JournalRun): Promise<Came> {
+  async evaluated(run: JournalRun, given: LoopOptions = {}): Promise<Came> {
     const { shape, deeds, living } = this.#of;
     const of = { shape, deeds, attempt: this };
     living.add(this.#clock);
@@ -155,6 +158,7 @@ class Process implements Attempt {
       run,
       resources: [provide(Filesystem, this.files)],
       signal: this.#stopping.signal,
+      ...given,
       ...(how === "deadline" ? { deadline: deadlineIn(at, this.#clock) } : {}),
       // A request of the scripted model costs 15 tokens; what was recorded before counts too.
       ...(how === "budget" ? { budget: { maxTotalTokens: 15 * Math.ceil(at / 3) } } : {}),
@@ -178,7 +182,8 @@ export async function interrupted(checked: Checked, seed: number): Promise<void>
     const plan = shape.interruptions[of.attempts];
     const kept = await keptCalls(createJournal(of.store));
     const process = of.newProcess(plan);
-    const came = await process.evaluated(process.journal.run("r", { takeOver: "alive" }));
+    const maxTurns = shape.turnLimits[of.attempts - 1];
+    const came = await process.evaluated(process.journal.run("r", { takeOver: "alive" }), { maxTurns });
     const text = typeof came === "string" ? came : came instanceof Error ? `${came.name}: ${came.message}` : came.text;
     checked.trace.push(`attempt ${of.attempts} (${plan?.how ?? "none"} at ${plan?.at ?? 0}): ${text}`);
     for (const again of ranAgain(kept, of.deeds, process.number)) checked.not("RSM-2 done again:", again);
@@ -215,5 +220,6 @@ function isForeseen({ shape, attempts }: Interrupted, came: Came): boolean {
   const { how } = shape.interruptions[attempts - 1] ?? { how: "none" };
   const before = shape.interruptions.slice(0, attempts - 1);
   if (came instanceof RunError) return came.reason === "fenced" && before.some((each) => each.how === "takeover");
+  if (came.code === "turns") return shape.turnLimits[attempts - 1] !== undefined;
   return came.code === (how === "abort" ? "aborted" : how);
 }

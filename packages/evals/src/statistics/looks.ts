@@ -7,9 +7,9 @@ import { normalCritical, normalTail } from "./quantiles.ts";
  * often than one look would be. The error is spent as Lan and DeMets (Biometrika 70, 1983) spend it in the way of O'Brien
  * and Fleming: very little early. It is integrated as Armitage, McPherson and Rowe do (JRSS A 132, 1969).
  *
- * @param fractions The share of all rows that each look has, each above the one before it, up to 1.
+ * @param fractions The share of all rows that each look has, each above the one before it by a billionth or more, up to 1.
  * @returns a value for each look; infinite where the error to spend is too small for a number.
- * @throws {DefinitionError} for fractions that do not increase within (0, 1], or a confidence that is not between 0 and 1.
+ * @throws {DefinitionError} for fractions that do not increase by that within (0, 1], or a confidence that is not between 0 and 1.
  */
 export function lookBoundaries(fractions: readonly number[], confidence: number): readonly number[] {
   const { error } = levelOf(confidence);
@@ -18,8 +18,9 @@ export function lookBoundaries(fractions: readonly number[], confidence: number)
   let before = 0;
   let grid: Grid | undefined;
   for (const fraction of fractions) {
-    if (!(fraction > before && fraction <= 1)) {
-      throw new DefinitionError(`Looks need shares that increase within (0, 1], not ${fractions.join(", ")}.`);
+    if (!(fraction - before >= closest && fraction <= 1)) {
+      const needed = "shares that increase within (0, 1], by a billionth or more";
+      throw new DefinitionError(`Looks need ${needed}, not ${fractions.join(", ")}.`);
     }
     const target = spending(fraction, error);
     const step = Math.sqrt(fraction - before);
@@ -70,6 +71,9 @@ export function plannedLooks(sizes: readonly number[]): readonly Look[] {
 }
 
 const fewestClusters = 20;
+
+/** The smallest distance of two shares between which the density can be integrated. */
+const closest = 1e-9;
 
 /** Standard deviations beyond which nothing is left to integrate. */
 const widest = 10;

@@ -67,11 +67,18 @@ test("STA-5 looks so early that no error is left to spend never end a run", () =
   expect(lookBoundaries([0.001, 0.002, 1], 0.95)[0]).toBeGreaterThan(30);
 });
 
-test("STA-5 shares that do not increase up to 1 are refused", () => {
-  for (const fractions of [[0.5, 0.5], [0.5, 0.4], [0, 1], [0.5, 1.1], [Number.NaN]]) {
+test("STA-5 shares that do not increase up to 1, or hardly do, are refused", () => {
+  for (const fractions of [[0.5, 0.5], [0.5, 0.5 + 1e-10, 1], [0.5, 0.4], [0, 1], [0.5, 1.1], [Number.NaN]]) {
     expect(() => lookBoundaries(fractions, 0.95)).toThrow(DefinitionError);
   }
   expect(() => lookBoundaries([1], 95)).toThrow(DefinitionError);
+});
+
+test("STA-5 a look that adds next to nothing has about the limit of the one before it", () => {
+  const [first, second, last] = lookBoundaries([0.5, 0.5 + 1e-6, 1], 0.95);
+  expect(second).toBeCloseTo(first ?? 0, 1);
+  expect(second).toBeGreaterThan(first ?? 0);
+  expect(last).toBeCloseTo(1.9686, 3);
 });
 
 test("STA-5 an interval at a look has the level of its critical value, and keeps its confidence", () => {

@@ -22,7 +22,7 @@ import { assertMayBegin, enclosing, enclosingOfNested, type Enclosing } from "..
 import { endlessWait } from "../transactions/endless-wait.ts";
 import { nameOfWriterAround } from "../transactions/lock.ts";
 
-const defaultMaxDepth = 3;
+export const defaultMaxDepth = 3;
 
 /** What is around an evaluation: the tool call that began it, and the stream that watches it. */
 export interface Surroundings {

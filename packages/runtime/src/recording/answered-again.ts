@@ -1,8 +1,10 @@
 // A run that has ended and is asked again in its own conversation, which has its turn already: a client's second try.
 import type { AssistantMessage, EvaluateOptions, FrameworkEvent, Message } from "@proviso/core";
 import { isSaved, markAnsweredAgain } from "../content/saved-sessions.ts";
+import { lastGiven } from "./begun.ts";
 import { isSameJson } from "./compare.ts";
 import type { JournalEntry, RecordedHistory } from "./entries.ts";
+import { earlierOf } from "./recorded-history.ts";
 import type { OpenedSource } from "./run-source.ts";
 
 /**
@@ -11,19 +13,14 @@ import type { OpenedSource } from "./run-source.ts";
  */
 export function optionsToAnswerAgain(opened: OpenedSource, given: EvaluateOptions): EvaluateOptions {
   const { session, messages } = given;
-  const [begun] = opened.entries;
-  if (!opened.isEnded || begun?.kind !== "begun" || begun.history === undefined) return given;
+  const begun = opened.isEnded ? lastGiven(opened.entries) : undefined;
+  if (begun?.history === undefined) return given;
   if (session === undefined || messages === undefined || !isSaved(session) || session.id !== begun.session.id)
     return given;
   const earlier = earlierOf(begun.history);
   if (!hasTurn(messages, earlier, begun.history, answersIn(opened.entries))) return given;
   markAnsweredAgain(session);
   return { ...given, session: undefined, messages: messages.slice(0, earlier) };
-}
-
-/** How many messages came before an evaluation. Older records do not say it: there all but the question did. */
-export function earlierOf({ messages, question, earlier }: RecordedHistory): number {
-  return earlier ?? (question === messages.length - 1 ? question : messages.length);
 }
 
 /** Compares the messages before the turn, and in it the answers of the model; of a turn without any, the question. */

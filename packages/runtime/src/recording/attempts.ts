@@ -74,3 +74,15 @@ export class RecordedAttempts implements Attempts {
 export function hasAttempts(entries: readonly JournalEntry[]): boolean {
   return entries.some(({ kind }) => kind === "attempt");
 }
+
+/** The turns after which an evaluation began again, with the code of what had ended the attempt before. */
+export function restartsIn(entries: readonly JournalEntry[]): ReadonlyMap<number, string> {
+  const restarts = new Map<number, string>();
+  let turn = 0;
+  for (const entry of entries) {
+    if (entry.evaluationId !== entries[0]?.evaluationId) continue;
+    if (entry.kind === "answered") ({ turn } = entry);
+    if (entry.kind === "event" && entry.event.type === "evaluation.restarted") restarts.set(turn, entry.event.code);
+  }
+  return restarts;
+}

@@ -4,7 +4,7 @@ import type { Run } from "../run.ts";
 import { differenceIn } from "./compare.ts";
 import type { EntryContent, JournalEntry, RecordedHistory } from "./entries.ts";
 import type { RecordedSession } from "./session.ts";
-import { earlierOf } from "./answered-again.ts";
+import { earlierOf } from "./recorded-history.ts";
 
 type Begun = Extract<EntryContent, { readonly kind: "begun" }>;
 
@@ -15,17 +15,13 @@ export function begunEntry(
   options: EvaluateOptions,
   override: PromptOverride | undefined,
 ): Begun {
-  const { promptName, model, adapter, nativeOutput, maxTurns, maxRepairs, toolChoice } = run;
   const hidden = run.redaction.value({ params: shownParams(run), state });
   return {
     kind: "begun",
-    prompt: promptName,
+    prompt: run.promptName,
     params: hidden.params,
-    adapter: adapter.name,
-    model,
-    nativeOutput,
-    options: { maxTurns, maxRepairs, ...(toolChoice === undefined ? {} : { toolChoice }) },
-    ...historyOf(run, options),
+    ...surroundingsOf(run, options),
+    ...(hasHistory(options) ? { history: historyOf(run) } : {}),
     session: { id: core.session.id, seq, state: hidden.state },
     ...(override === undefined ? {} : { override }),
   };
@@ -36,32 +32,76 @@ function shownParams({ files, prompt: { params } }: Run): unknown {
   return toJsonValue(files?.params(params) ?? params)?.value ?? {};
 }
 
+type Given = Extract<EntryContent, { readonly kind: "given" }>;
+
+/** What a run began with, with what later attempts were given instead; undefined: it has not begun. */
+export function lastGiven(entries: readonly JournalEntry[]): Begun | undefined {
+  const [begun] = entries;
+  if (begun?.kind !== "begun") return undefined;
+  let last: Begun = begun;
+  for (const entry of entries) {
+    if (entry.kind === "adopted") last = { ...last, params: entry.params ?? last.params };
+    if (entry.kind !== "given") continue;
+    const { params = last.params, adapter = last.adapter, model = last.model } = entry;
+    const { nativeOutput = last.nativeOutput, options = last.options, history = last.history } = entry;
+    last = { ...last, params, adapter, model, nativeOutput, options, history };
+  }
+  return last;
+}
+
 /** The params that the steps of a record were asked with last. */
 export function recordedParams(entries: readonly JournalEntry[]): unknown {
-  const given = entries.findLast((entry) => entry.kind === "adopted" && entry.params !== undefined) ?? entries[0];
-  return given?.kind === "adopted" || given?.kind === "begun" ? given.params : undefined;
+  return lastGiven(entries)?.params;
 }
 
-/** Returns the params of an evaluation that goes on with a record, where they are not the recorded ones; else undefined. */
-export function otherParams(run: Run | undefined, entries: readonly JournalEntry[]): unknown {
-  if (run === undefined) return undefined;
-  const { params } = run.redaction.value({ params: shownParams(run) });
-  return differenceIn(recordedParams(entries), params) === undefined ? undefined : params;
+/**
+ * What an evaluation that goes on with a record is given that the record does not say; undefined: nothing. `isFree`: the
+ * history may be another one.
+ */
+export function givenEntry(
+  run: Run,
+  options: EvaluateOptions,
+  entries: readonly JournalEntry[],
+  isFree: boolean,
+): Given | undefined {
+  const before = lastGiven(entries);
+  const isWithHistory = isFree && (hasHistory(options) || before?.history !== undefined);
+  const now: Omit<Given, "kind"> = {
+    params: run.redaction.value(shownParams(run)),
+    ...surroundingsOf(run, options),
+    ...(isWithHistory ? { history: historyOf(run) } : {}),
+  };
+  const isOther = ([name, value]: readonly [string, unknown]): boolean =>
+    differenceIn(before?.[name as keyof typeof now], toJsonValue(value)?.value) !== undefined;
+  const others = Object.entries(now).filter(isOther);
+  return others.length === 0 ? undefined : { kind: "given", ...Object.fromEntries(others) };
 }
 
-/** The history that the evaluation was given; a replay is given none. */
-function historyOf(run: Run, { messages, continueFrom }: EvaluateOptions): Pick<Begun, "history"> {
-  if (messages === undefined && continueFrom === undefined) return {};
+type Surroundings = Pick<Begun, "adapter" | "model" | "nativeOutput" | "options">;
+
+function surroundingsOf(run: Run, { maxDepth }: EvaluateOptions): Surroundings {
+  const { model, adapter, nativeOutput, maxTurns, maxRepairs, toolChoice } = run;
+  const given = {
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(maxDepth === undefined ? {} : { maxDepth }),
+  };
+  return { adapter: adapter.name, model, nativeOutput, options: { maxTurns, maxRepairs, ...given } };
+}
+
+function hasHistory({ messages, continueFrom }: EvaluateOptions): boolean {
+  return messages !== undefined || continueFrom !== undefined;
+}
+
+/** The history of an evaluation that begins; a replay is given none. */
+function historyOf(run: Run): RecordedHistory {
   const { question, earlier, added } = run.history;
   const all = run.history.messages();
   const { messages: shown } = run.redaction.details({ messages: all } as never) as { readonly messages: typeof all };
   return {
-    history: {
-      messages: shown,
-      ...(question === undefined ? {} : { question }),
-      earlier,
-      ...(added === undefined ? {} : { added: run.redaction.value(added) }),
-    },
+    messages: shown,
+    ...(question === undefined ? {} : { question }),
+    earlier,
+    ...(added === undefined ? {} : { added: run.redaction.value(added) }),
   };
 }
 

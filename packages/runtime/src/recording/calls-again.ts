@@ -24,6 +24,8 @@ export interface RecordedCall {
   readonly isUnknown: boolean;
   /** Whether a limit was met before its end: that does not come again. */
   readonly isStopped: boolean;
+  /** How deep the evaluations inside it might go; undefined: to the default. */
+  readonly maxDepth: number | undefined;
   /** Epoch milliseconds of its end. */
   readonly at: number;
 }
@@ -53,9 +55,11 @@ export class RecordedCalls {
     const unknown = new Set<string>();
     const stopped = new Set<number>();
     let turn = 0;
+    let maxDepth: number | undefined;
     for (const entry of entries) {
       if (entry.evaluationId !== own) continue;
       if (entry.kind === "answered") ({ turn } = entry);
+      if (entry.kind === "begun" || entry.kind === "given") maxDepth = (entry.options ?? { maxDepth }).maxDepth;
       if (entry.kind !== "cancelled") {
         const callId = entry.kind === "committed" ? entry.callIds.at(-1) : callIdOf(entry);
         this.#last = keyOf(turn, callId ?? "");
@@ -75,7 +79,7 @@ export class RecordedCalls {
       if (entry.kind === "event" && entry.event.type === "tool.invoked") {
         const { event } = entry;
         const isUnknown = unknown.has(event.callId) && !this.#keys.has(keyOf(event.turn, event.callId));
-        this.#ended(event, { isUnknown, isStopped: stopped.has(event.turn), at: entry.at });
+        this.#ended(event, { isUnknown, isStopped: stopped.has(event.turn), maxDepth, at: entry.at });
       }
     }
   }
@@ -111,7 +115,7 @@ export class RecordedCalls {
     return event && { what: "event", ...event, path: `${name}: dispatched${event.path}` };
   }
 
-  #ended(event: ToolInvoked, of: Pick<RecordedCall, "isUnknown" | "isStopped" | "at">): void {
+  #ended(event: ToolInvoked, of: Pick<RecordedCall, "isUnknown" | "isStopped" | "maxDepth" | "at">): void {
     const { turn, callId, result } = event;
     const before = this.get(turn, callId);
     // A success that could not be recorded is followed by its failure.

@@ -184,8 +184,13 @@ export interface Tape<Run> extends TapeNumbers {
   answer(run: Run, request: RecordedRequest): Promise<ModelResponse | ModelFailure>;
   /** An agent calls a tool, within its turn. `produced`: an estimate of its tokens so far. */
   called(run: Run, call: ToolCall, produced: number): void;
-  /** Returns the options: those of the record where it is replayed. */
+  /** Returns the options: those of the record where it is replayed, and no limits where it has ended. */
   options(given: EvaluateOptions): EvaluateOptions;
+  /**
+   * Whether a limit of the loop itself ends the evaluation here: its turns, or its repairs. Where the record goes on, none
+   * did. `code`: that of the error that it would be; undefined: it would be none. `isMet`: what the options say.
+   */
+  endsLoop(run: Run, code: EvaluationFailure["code"] | undefined, isMet: () => boolean): boolean;
   /** Why an answer is not whole, where a budget's limit is the reason. */
   cut(run: Run, ask: () => Failure | undefined): Failure | undefined;
   /** Whether the next request is answered from the record, so that it waits for no pace. */

@@ -5,46 +5,18 @@ import type {
   ModelFailure,
   ModelResponse,
   Pending,
-  PolicyDecision,
   PromptOverride,
   ToolCall,
-  ToolResult,
 } from "@proviso/core";
 import type { RecordedHistory, RecordedOptions } from "./recorded-history.ts";
+import type { AskedOf, PolicyStep, Resolution } from "./recorded-decisions.ts";
 
+export type { AskedOf, PolicyStep, Resolution } from "./recorded-decisions.ts";
 export type { RecordedHistory, RecordedOptions } from "./recorded-history.ts";
 
 /** The framework's events that a record holds: those of a stream are derived from its deltas. */
 export type RecordedEvent = Exclude<FrameworkEvent, { readonly type: DerivedEvent }>;
 type DerivedEvent = "text.delta" | "text.reset" | "output.delta" | "reasoning.delta";
-
-/** The question of a policy that a call waits for. */
-export type PolicyStep = "check" | "approve" | "unknown";
-
-/** What was decided: on the call, or what came of it. */
-export type Resolution =
-  | PolicyDecision
-  | {
-      /** The result of the call, which was done elsewhere. */
-      readonly result: ToolResult;
-    };
-
-/** A question of a policy about one call. */
-export interface AskedOf {
-  /** The turn of the call, from 1. */
-  readonly turn: number;
-  /** The id of the call. */
-  readonly callId: string;
-  /** The name of the policy. */
-  readonly policy: string;
-  /** What the policy was asked. */
-  readonly step: PolicyStep;
-  /**
-   * The idempotency key of the call, where that says which one it is: in an evaluation inside a call, and in a turn of an
-   * agent, which are run again as a whole. Left out: the turn and the id say it.
-   */
-  readonly key?: string | undefined;
-}
 
 /** What every entry has. */
 export interface EntryBase {
@@ -93,8 +65,27 @@ export type EntryContent =
       readonly kind: "adopted";
       /** The override that was found; left out: none was asked for, or there was none. */
       readonly override?: PromptOverride | undefined;
-      /** The params that the prompt is bound with from here on, as JSON; left out: those of before. */
+      /** The params that the prompt is bound with from here on, as JSON, in older records; left out: those of before. */
       readonly params?: unknown;
+    }
+  | {
+      /**
+       * What the evaluation is given from here on. A replay goes through the whole record with what was given last, as the
+       * attempt did that gave it. Fields that are left out are as before.
+       */
+      readonly kind: "given";
+      /** The params that the prompt is bound with, as JSON. */
+      readonly params?: unknown;
+      /** The name of the adapter. */
+      readonly adapter?: string | undefined;
+      /** The model. */
+      readonly model?: string | undefined;
+      /** Whether the model is given the schema of the output. */
+      readonly nativeOutput?: boolean | undefined;
+      /** The options that its loop depends on. */
+      readonly options?: RecordedOptions | undefined;
+      /** The history that it goes on with, the prompt's question among it. */
+      readonly history?: RecordedHistory | undefined;
     }
   | {
       readonly kind: "event";

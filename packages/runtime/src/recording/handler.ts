@@ -107,8 +107,9 @@ function allowed({ policy, tool }: PolicyQuestion, decision: PolicyDecision): "n
 }
 
 function unsettled({ name }: Tool, wasStopped: boolean): string {
-  const why = wasStopped ? "it was stopped" : "the process ended";
-  return `It is not known whether ${name} was done: ${why} while it ran. Find out before you call it again.`;
+  // The process has ended, or the end could not be written.
+  const why = wasStopped ? "it was stopped while it ran" : "it began, and its end was not recorded";
+  return `It is not known whether ${name} was done: ${why}. Find out before you call it again.`;
 }
 
 type Known = "not-started" | "unknown" | { readonly value: unknown };

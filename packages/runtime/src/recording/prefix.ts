@@ -60,6 +60,15 @@ export class Prefix {
     return undefined;
   }
 
+  /** Returns the entry that the evaluation comes to next, and passes nothing on the way; undefined: there is none. */
+  look(): JournalEntry | undefined {
+    for (let place = this.at; place < this.entries.length; place++) {
+      const entry = this.entries[place] as JournalEntry;
+      if (isMet(entry) && this.own.has(entry.evaluationId)) return entry;
+    }
+    return undefined;
+  }
+
   /** Passes that the run went on, where that is next. */
   passResumption(): void {
     for (; this.at < this.entries.length; this.at++) {

@@ -4,7 +4,7 @@ import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Attempts } from "../attempts.ts";
-import { hasAttempts, RecordedAttempts } from "./attempts.ts";
+import { hasAttempts, RecordedAttempts, restartsIn } from "./attempts.ts";
 import type { Run } from "../run.ts";
 import type { EvaluationOutcome, UsageEstimate } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
@@ -21,6 +21,7 @@ export class ReadTape {
   readonly blobs: Blobs | undefined;
   readonly hasAttempts: boolean;
   protected readonly opened: OpenedSource;
+  #restarts: ReadonlyMap<number, string> | undefined;
 
   constructor(source: RunSource, opened: OpenedSource, { clock }: World) {
     this.runId = source.id;
@@ -58,6 +59,13 @@ export class ReadTape {
   }
 
   called(): void {}
+
+  /** Where an attempt ended, and another one began; else it ends where the record does: nothing is answered then. */
+  endsLoop({ isInside, turn }: Run, code: string | undefined, isMet: () => boolean): boolean {
+    if (isInside) return isMet();
+    this.#restarts ??= restartsIn(this.opened.entries);
+    return code !== undefined && this.#restarts.get(turn) === code;
+  }
 
   cut(): Failure | undefined {
     return undefined;

@@ -13,4 +13,9 @@ export interface RecordedHistory {
 }
 
 /** The options of an evaluation that its loop depends on. */
-export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice">;
+export type RecordedOptions = Pick<EvaluateOptions, "maxTurns" | "maxRepairs" | "toolChoice" | "maxDepth">;
+
+/** How many messages came before an evaluation. Older records do not say it: there all but the question did. */
+export function earlierOf({ messages, question, earlier }: RecordedHistory): number {
+  return earlier ?? (question === messages.length - 1 ? question : messages.length);
+}

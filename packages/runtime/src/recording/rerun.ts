@@ -17,8 +17,9 @@ import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
 import { answerAgain } from "./answers.ts";
+import { defaultMaxDepth } from "../nested/inherit.ts";
 import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
-import { recallHistory } from "./begun.ts";
+import { lastGiven, recallHistory } from "./begun.ts";
 import type {
   HandlerParts,
   KeptCalls,
@@ -143,17 +144,15 @@ export class Rerun extends ReadTape implements Tape<Run> {
 
   begin(run: Run): void {
     if (run.nesting !== undefined) return;
-    const [begun] = this.opened.entries;
-    if (begun?.kind === "begun" && begun.history !== undefined) recallHistory(run, begun.history);
+    const history = lastGiven(this.opened.entries)?.history;
+    if (history !== undefined) recallHistory(run, history);
     refuseAgain(run, this.opened.entries, (turn, callId) => this.#recorded.get(turn, callId)?.refusal);
   }
 
   options({ resources, policies, overrides, context, signal: given }: EvaluateOptions): EvaluateOptions {
-    const [begun] = this.opened.entries;
-    const loop = begun?.kind === "begun" ? begun.options : {};
-    const { maxTurns, maxRepairs, toolChoice } = loop;
+    const loop = lastGiven(this.opened.entries)?.options;
     const signal = AbortSignal.any([this.#ending.signal, ...(given === undefined ? [] : [given])]);
-    return { resources, policies, overrides, context, maxTurns, maxRepairs, toolChoice, signal };
+    return { resources, policies, overrides, context, ...loop, signal };
   }
 
   number(run: NumberingRun, filled: object): NumberedEvent | undefined {
@@ -250,6 +249,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const recorded = run.isInside ? undefined : this.#recorded.get(run.turn, parts.call.id);
     if (recorded === undefined && !run.isInside) return parts.thrown(this.#over());
     this.#now = Math.max(this.#now, recorded?.at ?? 0);
+    if (recorded !== undefined) run.maxDepth = recorded.maxDepth ?? defaultMaxDepth;
     const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
     if (recorded?.isUnknown !== true) return parts.execute();

@@ -8,7 +8,7 @@ import {
   type RunFault,
 } from "@proviso/core";
 import { describeValue, messageOf, noUsage } from "@proviso/core/internal";
-import { recordedParams } from "./begun.ts";
+import { lastGiven } from "./begun.ts";
 import { journalRun, type OpenTape, type RecordedBeginning } from "./run-value.ts";
 import type { RunSource } from "./run-source.ts";
 import { RecordedTape } from "./tape.ts";
@@ -33,9 +33,9 @@ export function runOf(source: RunSource): JournalRun {
 async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
   const { entries } = await source.open();
   await source.close();
-  const [begun] = entries;
   const isAgent = entries.find((entry) => entry.kind === "asked")?.isAgent === true;
-  if (begun?.kind === "begun") return { ...begun, params: recordedParams(entries), isAgent };
+  const given = lastGiven(entries);
+  if (given !== undefined) return { ...given, isAgent };
   throw new JournalError(`The run "${source.id}" has not begun.`, { reason: "not_found", run: source.id });
 }
 

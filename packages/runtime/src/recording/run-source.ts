@@ -84,7 +84,7 @@ export interface LostCall {
   readonly isFinished: boolean;
 }
 
-/** A call that may have been done: its process ended while it ran, or a limit stopped it. */
+/** A call that may have been done: its end was not recorded, as its process had ended, say, or a limit stopped it. */
 export interface UnknownCall {
   /** The turn, from 1. */
   readonly turn: number;

@@ -8,6 +8,7 @@ import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
 import { AskedEntry, RequestHashes, type NewInRequest } from "./asked.ts";
 import { hasAttempts, KeptAttempts } from "./attempts.ts";
 import type { AgentTurn, RecordedRequest, UsageEstimate } from "./contract.ts";
+import { lastGiven } from "./begun.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
@@ -32,6 +33,8 @@ export class TapeAnswers extends TapeEvents {
   /** Takes the deltas of that turn; undefined: it is not streamed. */
   protected onDelta: RecordedRequest["onDelta"];
   readonly #hashes = new RequestHashes();
+  /** The entries that say what it was given, and by which adapter it was answered. */
+  readonly #given = this.opened.entries.filter(({ kind }) => kind === "begun" || kind === "given");
   /** The last answer of a model that came from the record. */
   #lastAnswer: ModelResponse | undefined;
 
@@ -193,9 +196,8 @@ export class TapeAnswers extends TapeEvents {
   async #answerFrom(run: Run, entry: EntryOf<"answered">): Promise<ModelResponse | ModelFailure> {
     const answer = await answerAgain(run, entry.answer);
     if (answer.failure === undefined) this.#lastAnswer = answer;
-    const [begun] = this.opened.entries;
     if (answer.failure !== undefined || !this.isAdopted(entry)) return answer;
-    if (begun?.kind !== "begun" || begun.adapter === run.adapter.name) return answer;
+    if (lastGiven(this.#given.filter(({ index }) => index < entry.index))?.adapter === run.adapter.name) return answer;
     const { providerItems: _items, ...message } = answer.message;
     return { ...answer, message };
   }

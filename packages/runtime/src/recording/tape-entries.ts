@@ -8,7 +8,6 @@ import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { otherParams } from "./begun.ts";
 import type { Difference, EntryContent, EntryOf, JournalEntry, RecordedEvent } from "./entries.ts";
 import { entryAt, journalEntry, type KeptEntry, type MadeEntry } from "./kept-entry.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
@@ -36,6 +35,8 @@ export class TapeEntries {
   readonly adopted: EntryOf<"adopted"> | undefined;
   /** The override that was found now; undefined: none was. */
   protected foundOverride: PromptOverride | undefined;
+  /** What the evaluation is given now that is not what the record says; undefined: nothing. */
+  protected given: Extract<EntryContent, { readonly kind: "given" }> | undefined;
   /** Whether something was not as it was recorded, and that was let be. */
   differs = false;
   /** The time of the run, in epoch milliseconds. */
@@ -208,14 +209,13 @@ export class TapeEntries {
     this.isLive = true;
     const { costUsd } = this;
     if (costUsd !== undefined) this.appendAt(this.evaluationId, { kind: "drew", value: { costUsd } });
-    const { core, opened, runId, attempt, source } = this;
+    const { core, opened, runId, attempt, source, given } = this;
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
-    const params = this.adopts ? otherParams(this.main, opened.entries) : undefined;
-    if (this.differs || params !== undefined) {
+    if (this.differs || (this.adopts && given?.params !== undefined)) {
       const { foundOverride: override } = this;
-      const found = { ...(override === undefined ? {} : { override }), ...(params === undefined ? {} : { params }) };
-      this.append(this.evaluationId, { kind: "adopted", ...found });
+      this.append(this.evaluationId, { kind: "adopted", ...(override === undefined ? {} : { override }) });
     }
+    if (given !== undefined) this.append(this.evaluationId, given);
     // A fork begins; it goes on in its later attempts.
     if (source.mode === "fork" && attempt === 1) return;
     const unknown = opened.unknown.map(({ callId, name }) => ({ callId, name }));

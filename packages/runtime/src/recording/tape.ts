@@ -13,7 +13,7 @@ import { abortedFailure, errorOf, type Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { begunEntry, recallHistory } from "./begun.ts";
+import { begunEntry, givenEntry, lastGiven, recallHistory } from "./begun.ts";
 import type { EvaluationOutcome, Tape } from "./contract.ts";
 import type { EntryContent } from "./entries.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
@@ -94,9 +94,11 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       if (begun.kind === "begun" && begun.prompt !== promptName) {
         this.diverge({ what: "prompt", path: "prompt", recorded: begun.prompt, now: promptName });
       }
-      if (this.isReplay && begun.kind === "begun" && begun.history !== undefined) {
-        recallHistory(run, begun.history);
-      }
+      const history = this.isReplay ? lastGiven(this.opened.entries)?.history : undefined;
+      if (history !== undefined) recallHistory(run, history);
+      // Where anything stands, what is asked for is compared with it.
+      const isFree = this.adopts || this.opened.entries.length === 1;
+      if (!this.opened.isEnded) this.given = givenEntry(run, this.#options, this.opened.entries, isFree);
     } else {
       const session = this.#session as RecordedSession;
       // The evaluation began when its tape was opened.
@@ -110,11 +112,24 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   }
 
   options(given: EvaluateOptions): EvaluateOptions {
-    const begun = this.opened.entries[0];
-    if (this.source.mode === "run") return optionsToAnswerAgain(this.opened, given);
-    if (!this.isReplay || begun?.kind !== "begun") return given;
-    const { maxTurns, maxRepairs, toolChoice } = begun.options;
-    return { ...given, maxTurns, maxRepairs, toolChoice, messages: undefined, continueFrom: undefined };
+    const { opened, isReplay } = this;
+    const loop = opened.isEnded ? lastGiven(opened.entries)?.options : undefined;
+    if (loop === undefined) return given;
+    // Nothing is done any more that a limit could end.
+    const without = { ...given, deadline: undefined, budget: undefined, signal: undefined };
+    if (isReplay) return { ...without, toolChoice: undefined, ...loop, messages: undefined, continueFrom: undefined };
+    const { maxTurns, maxRepairs } = loop;
+    return { ...optionsToAnswerAgain(opened, without), maxTurns, maxRepairs };
+  }
+
+  endsLoop({ isInside }: Run, code: EvaluationFailure["code"] | undefined, isMet: () => boolean): boolean {
+    const next = this.isLive || isInside ? undefined : this.prefix.look();
+    if (next === undefined || next.kind === "stopped") return isMet();
+    const event = next.kind === "event" ? next.event : undefined;
+    // What ended one of several attempts is known from what follows it alone.
+    if (event?.type === "evaluation.restarted") return event.code === code;
+    if (event?.type === "prompt.failed") return event.code === code || isMet();
+    return event?.type === "prompt.executed" && isMet();
   }
 
   cut(run: Run, ask: () => Failure | undefined): Failure | undefined {

@@ -100,6 +100,7 @@ export class RecordMaker {
         return;
       case "resumed":
       case "adopted":
+      case "given":
       case "asked":
       case "called":
       case "answered":
