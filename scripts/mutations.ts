@@ -271,8 +271,8 @@ export const mutations: readonly Mutation[] = [
     rule: "TX-12",
     breaks: "a wait behind whoever waits in front is seen to be endless",
     file: "runtime/src/transactions/lock.ts",
-    find: "...queue.slice(0, place).map((wait) => wait.holder)]",
-    replace: "...queue.slice(place, 0).map((wait) => wait.holder)]",
+    find: "...queue.slice(0, place).map((wait) => wait.lacking)]",
+    replace: "...queue.slice(place, 0).map((wait) => wait.lacking)]",
     test: "packages/runtime/test/transactions/deadlock.test.ts",
   },
   {

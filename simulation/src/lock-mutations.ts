@@ -57,8 +57,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "those around do not hold what is locked inside",
     file: runtime("transactions/lock.ts"),
-    find: 'if ("holder" in around || outer.ended || !takesFor(outer, scope)) return around;',
-    replace: 'if ("holder" in around || outer !== undefined) return around;',
+    find: 'if ("lacking" in around || outer.ended || !takesFor(outer, scope)) return around;',
+    replace: 'if ("lacking" in around || outer !== undefined) return around;',
   },
   {
     name: "the body of a transaction does not hold what is first used inside it",

@@ -53,10 +53,10 @@ export interface WantedLock {
   readonly scope: object | undefined;
 }
 
-/** What cannot be had at once; `holder` is the transaction, this one or one around it, that lacks it. */
+/** What cannot be had at once; `lacking` is the transaction, this one or one around it, that lacks it. */
 export interface Blocked extends WantedLock {
   readonly lock: Lock;
-  readonly holder: LockOwner;
+  readonly lacking: LockOwner;
 }
 
 export interface Wait extends Blocked {

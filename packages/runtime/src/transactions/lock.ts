@@ -34,7 +34,7 @@ export function tryAcquire(owner: LockOwner, wanted: WantedLock): Blocked | unde
   const held = holdOf(owner, of);
   if (held === undefined) {
     const around = passed(owner.parent, wanted);
-    return "holder" in around ? around : takeAt(owner, around, wanted);
+    return "lacking" in around ? around : takeAt(owner, around, wanted);
   }
   return mode === "read" ? undefined : upgrade(held, wanted.scope);
 }
@@ -43,7 +43,7 @@ export function tryAcquire(owner: LockOwner, wanted: WantedLock): Blocked | unde
 function upgrade(held: Hold, scope: object | undefined): Blocked | undefined {
   const { of, lock, owner, mode } = held;
   if (mode === "write") return undefined;
-  if (lock.holds.length > 1) return { of, mode: "write", scope, lock, holder: owner };
+  if (lock.holds.length > 1) return { of, mode: "write", scope, lock, lacking: owner };
   held.mode = "write";
   return undefined;
 }
@@ -60,7 +60,7 @@ function passed(outer: LockOwner | undefined, wanted: WantedLock): Lock | Blocke
     return blocked ?? (held.inner ??= createLock());
   }
   const around = passed(outer.parent, wanted);
-  if ("holder" in around || outer.ended || !takesFor(outer, scope)) return around;
+  if ("lacking" in around || outer.ended || !takesFor(outer, scope)) return around;
   const blocked = takeAt(outer, around, { of, mode: outer.mode, scope });
   return blocked ?? passed(outer, wanted);
 }
@@ -71,7 +71,7 @@ function takesFor(outer: LockOwner, scope: object | undefined): boolean {
 }
 
 function takeAt(owner: LockOwner, lock: Lock, { of, mode, scope }: WantedLock): Blocked | undefined {
-  if (!isFree(lock, owner, mode)) return { of, mode, scope, lock, holder: owner };
+  if (!isFree(lock, owner, mode)) return { of, mode, scope, lock, lacking: owner };
   hold(owner, lock, of, mode);
   return undefined;
 }
@@ -91,14 +91,14 @@ function isFree({ holds, queue }: Lock, owner: LockOwner, mode: LockMode): boole
 
 /** Whether a transaction other than this one and those around it holds the lock or waits for it. */
 export function isSharedWithOthers(owner: LockOwner, of: Lock): boolean {
-  let isInSingleton = false;
+  let isHeld = false;
   for (let one: LockOwner | undefined = owner; one !== undefined; one = one.parent) {
     const held = holdOf(one, of);
     if (held === undefined) continue;
-    isInSingleton = true;
+    isHeld = true;
     if (held.lock.holds.length > 1 || held.lock.queue.length > 0) return true;
   }
-  return !isInSingleton && of.holds.length + of.queue.length > 0;
+  return !isHeld && of.holds.length + of.queue.length > 0;
 }
 
 /** A wait that has begun. */
@@ -127,7 +127,7 @@ export type Holder = "call" | "body" | "other";
 export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | EndlessWait {
   const { lock } = blocked;
   // A reader that wants to write does not wait for itself.
-  const others = { ...lock, holds: lock.holds.filter((held) => held.owner !== blocked.holder) };
+  const others = { ...lock, holds: lock.holds.filter((held) => held.owner !== blocked.lacking) };
   const waitsBack = whoWaitsBack(others, lock.queue.length, owner, new Set());
   if (waitsBack !== undefined) {
     return { isEndless: true, heldBy: waitsBack.name, holder: holderOf(waitsBack, owner) };
@@ -190,16 +190,16 @@ export function releaseAll(owner: LockOwner): void {
 /** Gives the lock to those at the head of the line that can have it now. */
 function admit(lock: Lock): void {
   for (let next = lock.queue[0]; next !== undefined; next = lock.queue[0]) {
-    const { mode, holder, of } = next;
-    const own = holdOf(holder, of);
+    const { mode, lacking, of } = next;
+    const own = holdOf(lacking, of);
     const others = lock.holds.filter((held) => held !== own);
     const isFreeNow = others.length === 0 || (mode === "read" && others.every((held) => held.mode === "read"));
     if (!isFreeNow) return;
     // The lock is held from now on, so that a later request does not come first.
     if (own !== undefined) own.mode = mode === "write" ? "write" : own.mode;
-    else if (!holder.ended) hold(holder, lock, of, mode);
+    else if (!lacking.ended) hold(lacking, lock, of, mode);
     // Several evaluations inside one transaction may have asked for it on its behalf.
-    for (const twin of lock.queue.filter((wait) => wait.holder === holder)) {
+    for (const twin of lock.queue.filter((wait) => wait.lacking === lacking)) {
       leaveLine(twin);
       twin.end();
     }
@@ -220,7 +220,7 @@ function remove<T>(list: T[], item: T): void {
 /** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */
 function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, seen: Set<Wait>): LockOwner | undefined {
   // A transaction that gets it on behalf of one inside keeps it for longer than that one.
-  const inFront = [...holds.map((held) => held.owner), ...queue.slice(0, place).map((wait) => wait.holder)];
+  const inFront = [...holds.map((held) => held.owner), ...queue.slice(0, place).map((wait) => wait.lacking)];
   return inFront.find((other) => {
     if (isAround(other, owner)) return true;
     for (const wait of other.waits) {
