@@ -115,7 +115,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "a handler is waited for past the limits",
     file: runtime("tools/run-call.ts"),
-    find: 'await run.limits.race(time.within(work), "tool")',
+    find: 'await run.limits.race(time.within(work), "tool", () => leaveBehind(run, work))',
     replace: "await time.within(work)",
   },
   {

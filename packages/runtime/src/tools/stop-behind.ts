@@ -1,6 +1,7 @@
 import { AbortedError, BudgetExceededError, DeadlineExceededError } from "@proviso/core";
 import { messageOf, isA } from "@proviso/core/internal";
 import { failure, failureBehind, type Failure } from "../failures.ts";
+import { startPatience } from "../resources/closing.ts";
 import type { Run } from "../run.ts";
 import { LockFault } from "../transactions/endless-wait.ts";
 
@@ -34,10 +35,14 @@ function ownLimitBehind(error: unknown): Failure | undefined {
 
 /**
  * A handler that goes on although the end of a body has aborted its evaluation may write yet: it is undone with the body,
- * which waits for it.
+ * which waits for it, as long as a close is waited for.
  */
 export function leaveBehind(run: Run, work: Promise<unknown>): void {
   let outermost = run;
   while (outermost.nesting !== undefined) outermost = outermost.nesting.run;
-  for (const evaluations of outermost.enclosing.among) if (evaluations.signal.aborted) evaluations.add(work);
+  const ending = outermost.enclosing.among.filter(({ signal }) => signal.aborted);
+  if (ending.length === 0) return;
+  const patience = startPatience(run.world.clock);
+  const waited = patience.wait(work).finally(() => patience.end());
+  for (const evaluations of ending) evaluations.add(waited);
 }

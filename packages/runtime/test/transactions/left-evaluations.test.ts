@@ -85,6 +85,23 @@ test("TX-9 a handler that does not heed its signal is undone too: the rollback w
   }
 });
 
+test("TX-9 a handler that never ends holds the rollback for five seconds, and no longer", async () => {
+  const { environment, clock, scope, flight, state } = await world();
+  const stuck = toolOf("stuck", ({ resources }) => {
+    resources.get(CounterKey).value += 1;
+    return new Promise<never>(() => {});
+  });
+  const adapter = modelAdapter(scriptedModel([{ toolCalls: [{ name: "stuck" }] }]), environment);
+  const failed = rejectionOf(
+    transaction(scope, () => Promise.all([adapter.evaluate(promptOf({ tools: [stuck] }), scope), flight(50)])),
+  ).then((error) => [error["code"], clock.now()]);
+  const startedAt = clock.now();
+  await clock.advance(10_000);
+  expect(await failed).toEqual(["provider", startedAt + 5_050]);
+  expect(state()).toEqual([0, []]);
+  expect(await transaction(scope, async () => "free")).toBe("free");
+});
+
 const undone = "aborted: the transaction without a tag is undone: its body has thrown.";
 const ways = [
   ["known by the asynchronous context", (begin: () => unknown) => begin(), false],
