@@ -14,6 +14,18 @@ type RequestStep = Extract<Step, { kind: "request" }>;
 type ToolStep = Extract<Step, { kind: "tool" }>;
 type EventOf<T extends FrameworkEvent["type"]> = Extract<FrameworkEvent, { type: T }>;
 
+/** The events that spans show something of. The first one of an evaluation is among them: it has the session's id. */
+export const eventsOfSpans: ReadonlySet<FrameworkEvent["type"]> = /* @__PURE__ */ new Set<FrameworkEvent["type"]>([
+  "prompt.rendered",
+  "text.delta",
+  "reasoning.delta",
+  "provider.throttled",
+  "provider.responded",
+  "tool.invoked",
+  "prompt.executed",
+  "prompt.failed",
+]);
+
 interface Call {
   readonly name: string;
   readonly span: Span | undefined;

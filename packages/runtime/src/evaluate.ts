@@ -55,10 +55,11 @@ export function evaluate<Output>(
 
 async function evaluateObserved<Output>(
   observers: Observers,
-  ...[setup, prompt, given, around]: Parameters<typeof evaluateHere<Output>>
+  ...given: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
+  const [setup, prompt] = given;
   observing ??= await import("./observing/observe-evaluation.ts");
-  return observing.observeEvaluation(observers, [setup, prompt, given, around], (options, inside) =>
+  return await observing.observeEvaluation(observers, given, (options, inside) =>
     evaluateHere(setup, prompt, options, inside),
   );
 }
