@@ -25,6 +25,7 @@ import {
   type SparingObserver,
   type SurroundingObserver,
 } from "@proviso/core/internal";
+import type { EvaluationStep } from "./attributes.ts";
 import { eventsOfSpans, TracedEvaluation } from "./evaluation.ts";
 import { Metrics } from "./metrics.ts";
 import type { MoreAttributes, Telemetry } from "./telemetry.ts";
@@ -80,8 +81,6 @@ const scope = "@proviso/otel";
 /** The innermost evaluation, in the context of its work. */
 const evaluationKey = createContextKey("proviso evaluation");
 const defaultContentBytes = 65_536;
-
-type EvaluationStep = Extract<Step, { kind: "evaluation" }>;
 
 class OpenTelemetry implements EachObserver {
   readonly #options: OpenTelemetryOptions;
@@ -191,7 +190,7 @@ class OpenTelemetry implements EachObserver {
       // Read here, where what a getter throws is caught.
       return { given: { ...atOnce(attributes(step)) }, thrown: undefined };
     } catch (error) {
-      return { given: {}, thrown: { error } };
+      return { given: undefined, thrown: { error } };
     }
   };
 
@@ -222,7 +221,7 @@ class OpenTelemetry implements EachObserver {
   }
 }
 
-const nothingMore: MoreAttributes = { given: {}, thrown: undefined };
+const nothingMore: MoreAttributes = { given: undefined, thrown: undefined };
 
 /** Begins the span of a request or a call, and what is inside it; a step of an evaluation without spans has none. */
 function beginStep(

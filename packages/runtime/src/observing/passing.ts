@@ -22,7 +22,8 @@ export function runAround<T>(
 ): T | Promise<T> {
   const observer = observers.all[from];
   if (observer === undefined) return work();
-  const inner = (): T | Promise<T> => runAround(observers, observed, step, work, from + 1);
+  const isInnermost = from === observers.all.length - 1;
+  const inner = isInnermost ? work : () => runAround(observers, observed, step, work, from + 1);
   if (observer[surround] !== undefined) return runSurrounded(observer as SurroundingObserver, observed, step, inner);
   return observer.around === undefined ? inner() : runWatched(observer, observed, step, inner);
 }
@@ -60,7 +61,7 @@ function outcomeOf<T>(work: () => T | Promise<T>): { readonly value: T | Promise
   }
 }
 
-/** Tells the observer that the step is over, before the step's caller goes on. */
+/** Calls the observer's `end` when the step is over, before the step's caller goes on. */
 async function endedBy<T>(
   end: (error?: unknown) => void,
   observed: Observed,
@@ -85,12 +86,7 @@ async function endedBy<T>(
 }
 
 /** Runs the work inside the surroundings of an observer that sees when it is over. */
-function runWatched<T>(
-  observer: Observer,
-  observed: Observed,
-  step: Step,
-  work: () => T | Promise<T>,
-): Promise<T> {
+function runWatched<T>(observer: Observer, observed: Observed, step: Step, work: () => T | Promise<T>): Promise<T> {
   let outcome: Promise<T> | undefined;
   let end: StepEnd<T> | undefined;
   let isOver = false;
