@@ -95,15 +95,14 @@ export class TracedEvaluation {
 
   /** Returns the surroundings of an attempt; the first one of a turn begins its chat span. */
   beginRequest(step: RequestStep, more: Attributes | undefined): Context {
-    const { turn } = step;
-    if (this.#chat?.turn === turn) return this.#chat.inside;
+    if (this.#chat?.turn === step.turn) return this.#chat.inside;
     this.#endChat();
     const around = this.#around();
     this.#chatAttributes ??= attributesOfChats(this.#step, this.#output, this.#ids);
     const attributes = withMore({ ...this.#chatAttributes }, more);
     const span = this.#start(this.#chatName, SpanKind.CLIENT, around, attributes);
     const inside = span === undefined ? around : trace.setSpan(around, span);
-    this.#chat = new Chat(turn, span, inside, this.#telemetry.metrics);
+    this.#chat = new Chat(step.turn, span, inside, this.#telemetry.metrics);
     this.#chat.showInput(step, this.#tools, this.#telemetry.maxContentBytes);
     this.#inferences += 1;
     return inside;
