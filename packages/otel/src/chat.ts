@@ -3,9 +3,15 @@ import { systemClock, type FrameworkEvent, type Step, type Usage } from "@provis
 import { inputMessages, outputMessages, systemInstructions, toolDefinitions } from "./content.ts";
 import type { Metrics } from "./metrics.ts";
 import { attribute, finishReason, metric, spanEvent, throttle } from "./names.ts";
-import { usageAttributes } from "./usage.ts";
+import { showUsage } from "./usage.ts";
 
 type EventOf<T extends FrameworkEvent["type"]> = Extract<FrameworkEvent, { type: T }>;
+
+/** Where the metrics of a turn go, and with which dimensions. */
+interface Measured {
+  readonly metrics: Metrics;
+  readonly of: Attributes;
+}
 
 /** The span of a turn: all attempts of its request, and the waits between them. */
 export class Chat {
@@ -14,20 +20,25 @@ export class Chat {
   readonly inside: Context;
   /** What the span will say was spent; undefined: no answer has come. */
   usage: Usage | undefined;
-  readonly #startedAt = systemClock.now();
+  /** Whether something shows times. */
+  readonly #isTimed: boolean;
+  readonly #startedAt: number;
   #firstAt: number | undefined;
   #answeredAt: number | undefined;
+  #isAnswered = false;
   #waits = 0;
   #waitMs = 0;
 
-  constructor(turn: number, span: Span | undefined, inside: Context) {
+  constructor(turn: number, span: Span | undefined, inside: Context, metrics: Metrics | undefined) {
     this.turn = turn;
     this.span = span;
     this.inside = inside;
+    this.#isTimed = metrics !== undefined || span?.isRecording() === true;
+    this.#startedAt = this.#isTimed ? systemClock.now() : Number.NaN;
   }
 
   received(): void {
-    this.#firstAt ??= systemClock.now();
+    if (this.#isTimed) this.#firstAt ??= systemClock.now();
   }
 
   showInput(step: Extract<Step, { kind: "request" }>, offered: readonly string[], maxBytes: number | undefined): void {
@@ -59,37 +70,33 @@ export class Chat {
 
   responded(event: EventOf<"provider.responded">, maxBytes: number | undefined): void {
     this.usage = event.usage;
-    this.#answeredAt = systemClock.now();
+    this.#isAnswered = true;
+    if (this.#isTimed) this.#answeredAt = systemClock.now();
     if (this.span?.isRecording() !== true) return;
-    this.span.setAttributes({
-      [attribute.responseModel]: event.model,
-      [attribute.finishReasons]: [finishReason(event.finishReason)],
-    });
+    this.span.setAttribute(attribute.responseModel, event.model);
+    this.span.setAttribute(attribute.finishReasons, [finishReason(event.finishReason)]);
     if (maxBytes !== undefined) this.span.setAttribute(attribute.output, outputMessages(event, maxBytes));
   }
 
-  /** Ends the span at the time of its answer. `failure` says why there was none. */
-  end(
-    failure: { readonly type: string; readonly message: string | undefined },
-    metrics: Metrics | undefined,
-    of: () => Attributes,
-  ): void {
+  /** Ends the span at the time of its answer. The code and the message say why there was none. */
+  end(code: string, message: string | undefined, measured: Measured | undefined): void {
     const { span, usage } = this;
     const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;
-    const isFailed = this.#answeredAt === undefined;
+    const isFailed = !this.#isAnswered;
     if (span?.isRecording() === true) {
-      if (usage !== undefined) span.setAttributes(usageAttributes(usage));
+      if (usage !== undefined) showUsage(span, usage);
       if (this.#waits > 0) span.setAttributes({ [attribute.waits]: this.#waits, [attribute.waitMs]: this.#waitMs });
       if (firstMs !== undefined) span.setAttribute(attribute.firstChunk, firstMs / 1000);
     }
-    if (isFailed) failSpan(span, failure.type, failure.message);
+    if (isFailed) failSpan(span, code, message);
     span?.end(this.#answeredAt);
-    if (metrics === undefined) return;
-    const dimensions = isFailed ? { ...of(), [attribute.errorType]: failure.type } : of();
-    metrics.seconds(metric.inferenceSeconds, (this.#answeredAt ?? systemClock.now()) - this.#startedAt, dimensions);
-    if (firstMs !== undefined) metrics.seconds(metric.firstChunkSeconds, firstMs, dimensions);
-    if (usage !== undefined) metrics.usage(usage, dimensions);
-    metrics.add(metric.waits, this.#waits, dimensions);
+    if (measured === undefined) return;
+    const { metrics } = measured;
+    const of = isFailed ? { ...measured.of, [attribute.errorType]: code } : measured.of;
+    metrics.seconds(metric.inferenceSeconds, (this.#answeredAt ?? systemClock.now()) - this.#startedAt, of);
+    if (firstMs !== undefined) metrics.seconds(metric.firstChunkSeconds, firstMs, of);
+    if (usage !== undefined) metrics.usage(usage, of);
+    metrics.add(metric.waits, this.#waits, of);
   }
 }
 

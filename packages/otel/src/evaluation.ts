@@ -3,24 +3,44 @@
 import { context, SpanKind, trace, type Attributes, type Context, type Span } from "@opentelemetry/api";
 import { systemClock, type CallChanges, type FrameworkEvent, type Step, type Usage } from "@proviso/core";
 import { addUsage } from "@proviso/core/internal";
+import {
+  attributesOfCalls,
+  attributesOfChats,
+  dimensionsOf,
+  ofCall,
+  withMore,
+  type EvaluationStep,
+} from "./attributes.ts";
 import { Chat, failSpan } from "./chat.ts";
 import { valueJson } from "./content.ts";
-import { attribute, metric, operation, providerName, spanEvent } from "./names.ts";
+import { attribute, metric, operation, spanEvent } from "./names.ts";
 import type { Telemetry } from "./telemetry.ts";
 import { usageBeyond } from "./usage.ts";
 
-type EvaluationStep = Extract<Step, { kind: "evaluation" }>;
 type RequestStep = Extract<Step, { kind: "request" }>;
 type ToolStep = Extract<Step, { kind: "tool" }>;
 type EventOf<T extends FrameworkEvent["type"]> = Extract<FrameworkEvent, { type: T }>;
+
+/** The events that spans show something of. The first one of an evaluation is among them: it has the session's id. */
+export const eventsOfSpans: ReadonlySet<FrameworkEvent["type"]> = /* @__PURE__ */ new Set<FrameworkEvent["type"]>([
+  "prompt.rendered",
+  "text.delta",
+  "reasoning.delta",
+  "provider.throttled",
+  "provider.responded",
+  "tool.invoked",
+  "prompt.executed",
+  "prompt.failed",
+]);
 
 interface Call {
   readonly name: string;
   readonly span: Span | undefined;
   readonly inside: Context;
+  /** NaN: there are no metrics. */
   readonly startedAt: number;
-  /** The event of a success, which a veto may follow. */
-  succeededAt: number | undefined;
+  /** Whether the event of a success came, which a veto may follow. */
+  succeeded: boolean;
   /** The changes that were undone; a call that did not run has none, though its policy may have looked at the state. */
   undone: { readonly attributes: Attributes; readonly at: number } | undefined;
 }
@@ -34,7 +54,10 @@ export class TracedEvaluation {
   readonly #startedAt = systemClock.now();
   readonly #calls = new Map<string, Call>();
   #chat: Chat | undefined;
+  readonly #chatName: string;
+  /** What all chat spans have, and what all spans of calls have; undefined: not made since the session is known. */
   #chatAttributes: Attributes | undefined;
+  #callAttributes: Attributes | undefined;
   #ids: Attributes | undefined;
   /** Whether the evaluation began here; a run that goes on, or was forked, began elsewhere. */
   #isWhole = false;
@@ -47,9 +70,10 @@ export class TracedEvaluation {
   #counted: Usage | undefined;
   #failure: { readonly code: string; readonly message: string } | undefined;
 
-  constructor(telemetry: Telemetry, step: EvaluationStep, around: Context, more: Attributes) {
+  constructor(telemetry: Telemetry, step: EvaluationStep, around: Context, more: Attributes | undefined) {
     this.#telemetry = telemetry;
     this.#step = step;
+    this.#chatName = `${operation.chat} ${step.model}`;
     this.#span = this.#start(`${operation.agent} ${step.promptName}`, SpanKind.INTERNAL, around, {
       [attribute.operation]: operation.agent,
       [attribute.agent]: step.promptName,
@@ -70,37 +94,22 @@ export class TracedEvaluation {
   }
 
   /** Returns the surroundings of an attempt; the first one of a turn begins its chat span. */
-  beginRequest(step: RequestStep, more: Attributes): Context {
-    const { turn } = step;
-    if (this.#chat?.turn === turn) return this.#chat.inside;
+  beginRequest(step: RequestStep, more: Attributes | undefined): Context {
+    if (this.#chat?.turn === step.turn) return this.#chat.inside;
     this.#endChat();
     const around = this.#around();
-    const name = `${operation.chat} ${this.#step.model}`;
-    this.#chatAttributes ??= this.#attributesOfChats();
-    const span = this.#start(name, SpanKind.CLIENT, around, { ...this.#chatAttributes, ...more });
+    this.#chatAttributes ??= attributesOfChats(this.#step, this.#output, this.#ids);
+    const attributes = withMore({ ...this.#chatAttributes }, more);
+    const span = this.#start(this.#chatName, SpanKind.CLIENT, around, attributes);
     const inside = span === undefined ? around : trace.setSpan(around, span);
-    this.#chat = new Chat(turn, span, inside);
+    this.#chat = new Chat(step.turn, span, inside, this.#telemetry.metrics);
     this.#chat.showInput(step, this.#tools, this.#telemetry.maxContentBytes);
     this.#inferences += 1;
     return inside;
   }
 
-  /** What all chat spans of the evaluation have in common. */
-  #attributesOfChats(): Attributes {
-    const { model, provider, promptName, streamed } = this.#step;
-    return {
-      [attribute.operation]: operation.chat,
-      [attribute.provider]: providerName(provider),
-      [attribute.requestModel]: model,
-      [attribute.requestStream]: streamed,
-      [attribute.prompt]: promptName,
-      [attribute.outputType]: this.#output,
-      ...this.#ids,
-    };
-  }
-
   /** Returns the surroundings of a call, whose span begins. */
-  beginCall({ callId, name }: ToolStep, more: Attributes): Context {
+  beginCall({ callId, name }: ToolStep, more: Attributes | undefined): Context {
     const known = this.#calls.get(callId);
     if (known !== undefined) return known.inside;
     return this.#beginCall(callId, name, more).inside;
@@ -160,14 +169,14 @@ export class TracedEvaluation {
   end(error?: unknown): void {
     const code = codeOf(error) ?? this.#failure?.code;
     for (const [callId, call] of this.#calls) {
-      this.#endCall(callId, call, call.succeededAt === undefined ? "undone" : "committed");
+      this.#endCall(callId, call, call.succeeded ? "committed" : "undone");
     }
     this.#endChat(code);
     if (code !== undefined) failSpan(this.#span, code, this.#shown(this.#failure?.message));
     this.#span?.end();
     const { metrics } = this.#telemetry;
     if (metrics === undefined) return;
-    const of = this.#dimensions(operation.agent, code);
+    const of = dimensionsOf(this.#step, operation.agent, code);
     metrics.seconds(metric.agentSeconds, systemClock.now() - this.#startedAt, of);
     metrics.count(metric.agentInferences, this.#inferences, of);
     metrics.count(metric.agentCalls, this.#toolCalls, of);
@@ -177,6 +186,7 @@ export class TracedEvaluation {
   #identify({ sessionId }: FrameworkEvent): void {
     this.#ids = { [attribute.conversation]: sessionId, [attribute.session]: sessionId };
     this.#chatAttributes = undefined;
+    this.#callAttributes = undefined;
     this.#span?.setAttributes(this.#ids);
     // A fork has its first event within its first request.
     this.#chat?.span?.setAttributes(this.#ids);
@@ -195,19 +205,19 @@ export class TracedEvaluation {
 
   #invoked({ evaluationId, turn, callId, name, params, result, ran }: EventOf<"tool.invoked">): void {
     // The record of a run has answered it: it ran elsewhere.
-    if (ran && !this.#calls.has(callId)) return;
-    this.#toolCalls += this.#calls.get(callId)?.succeededAt === undefined ? 1 : 0;
     const known = this.#calls.get(callId);
+    if (ran && known === undefined) return;
+    this.#toolCalls += known?.succeeded === true ? 0 : 1;
     // A call whose arguments do not fit, or of a tool that there is not, has no step.
     const more = known ? undefined : this.#telemetry.moreFor({ kind: "tool", evaluationId, turn, callId, name });
-    const call = known ?? this.#beginCall(callId, name, more?.given ?? {});
+    const call = known ?? this.#beginCall(callId, name, more?.given);
     const { maxContentBytes } = this.#telemetry;
     if (maxContentBytes !== undefined && call.span?.isRecording() === true) {
       const shown = result.success && result.hideValue !== true ? (result.value ?? result.message) : result.message;
       call.span.setAttribute(attribute.toolArguments, valueJson(params, maxContentBytes));
       call.span.setAttribute(attribute.toolResult, valueJson(shown, maxContentBytes));
     }
-    if (result.success) call.succeededAt = systemClock.now();
+    if (result.success) call.succeeded = true;
     else this.#endCall(callId, call, ran ? "undone" : "not_run", result.message);
     if (more?.thrown !== undefined) throw more.thrown.error;
   }
@@ -233,19 +243,14 @@ export class TracedEvaluation {
       : trace.setSpan(active, this.#span);
   }
 
-  #beginCall(callId: string, name: string, more: Attributes): Call {
+  #beginCall(callId: string, name: string, more: Attributes | undefined): Call {
     const around = this.#around();
-    const span = this.#start(`${operation.tool} ${name}`, SpanKind.INTERNAL, around, {
-      [attribute.operation]: operation.tool,
-      [attribute.tool]: name,
-      [attribute.toolCall]: callId,
-      [attribute.toolType]: "function",
-      ...this.#ids,
-      ...more,
-    });
+    this.#callAttributes ??= attributesOfCalls(this.#ids);
+    const attributes = ofCall(this.#callAttributes, name, callId);
+    const span = this.#start(`${operation.tool} ${name}`, SpanKind.INTERNAL, around, withMore(attributes, more));
     const inside = span === undefined ? around : trace.setSpan(around, span);
-    const startedAt = systemClock.now();
-    const call: Call = { name, span, inside, startedAt, succeededAt: undefined, undone: undefined };
+    const startedAt = this.#telemetry.metrics === undefined ? Number.NaN : systemClock.now();
+    const call: Call = { name, span, inside, startedAt, succeeded: false, undone: undefined };
     this.#calls.set(callId, call);
     return call;
   }
@@ -259,7 +264,10 @@ export class TracedEvaluation {
     span?.end();
     const { metrics } = this.#telemetry;
     if (metrics === undefined) return;
-    const of = { ...this.#dimensions(operation.tool, failed ? "tool_error" : undefined), [attribute.tool]: name };
+    const of = {
+      ...dimensionsOf(this.#step, operation.tool, failed ? "tool_error" : undefined),
+      [attribute.tool]: name,
+    };
     metrics.seconds(metric.toolSeconds, systemClock.now() - startedAt, of);
     if (outcome === "undone") metrics.add(metric.undone, 1, of);
   }
@@ -271,25 +279,17 @@ export class TracedEvaluation {
     this.#chat = undefined;
     const { usage } = chat;
     if (usage !== undefined) this.#counted = this.#counted === undefined ? usage : addUsage(this.#counted, usage);
-    chat.end({ type: code, message: this.#shown(this.#failure?.message) }, this.#telemetry.metrics, () =>
-      this.#dimensions(),
+    const { metrics } = this.#telemetry;
+    chat.end(
+      code,
+      this.#shown(this.#failure?.message),
+      metrics && { metrics, of: dimensionsOf(this.#step, operation.chat) },
     );
   }
 
   /** Messages of errors may hold anything that a prompt or an answer holds. */
   #shown(message: string | undefined): string | undefined {
     return this.#telemetry.maxContentBytes === undefined ? undefined : message;
-  }
-
-  #dimensions(of: string = operation.chat, errorType?: string): Attributes {
-    const { promptName, provider, model } = this.#step;
-    return {
-      [attribute.operation]: of,
-      [attribute.agent]: promptName,
-      [attribute.provider]: providerName(provider),
-      [attribute.requestModel]: model,
-      ...(errorType === undefined ? {} : { [attribute.errorType]: errorType }),
-    };
   }
 }
 

@@ -18,12 +18,15 @@ import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
 import {
   atOnce,
   describeValue,
-  isIdle,
   ofEvaluation,
+  surround,
+  usedEvents,
   type EachObserver,
-  type IdleObserver,
+  type SparingObserver,
+  type SurroundingObserver,
 } from "@proviso/core/internal";
-import { TracedEvaluation } from "./evaluation.ts";
+import type { EvaluationStep } from "./attributes.ts";
+import { eventsOfSpans, TracedEvaluation } from "./evaluation.ts";
 import { Metrics } from "./metrics.ts";
 import type { MoreAttributes, Telemetry } from "./telemetry.ts";
 
@@ -79,10 +82,11 @@ const scope = "@proviso/otel";
 const evaluationKey = createContextKey("proviso evaluation");
 const defaultContentBytes = 65_536;
 
-class OpenTelemetry implements IdleObserver, EachObserver {
+class OpenTelemetry implements EachObserver {
   readonly #options: OpenTelemetryOptions;
   readonly #maxContentBytes: number | undefined;
   readonly #open = new Map<string, TracedEvaluation>();
+  #tracer: { readonly of: TracerProvider; readonly made: Tracer } | undefined;
   #metrics: { readonly of: MeterProvider; readonly made: Metrics | undefined } | undefined;
 
   constructor(options: OpenTelemetryOptions) {
@@ -90,22 +94,24 @@ class OpenTelemetry implements IdleObserver, EachObserver {
     this.#maxContentBytes = contentBytes(options);
   }
 
-  /** Whether no SDK is there, so that an evaluation that begins costs nothing. */
-  [isIdle](): boolean {
-    return this.#telemetry() === undefined;
-  }
-
   /** Two forks of one run, side by side, have one id: each has its spans by its own observer. */
-  [ofEvaluation](): Observer {
+  [ofEvaluation](): Observer | undefined {
+    const telemetry = this.#telemetry();
+    if (telemetry === undefined) return undefined;
     let own: TracedEvaluation | undefined;
-    return {
+    const observer: SparingObserver & SurroundingObserver = {
+      [usedEvents]: eventsOfSpans,
+      [surround]: (step, begin) => {
+        if (step.kind !== "evaluation") return beginStep(own, step, telemetry, begin);
+        return this.#beginEvaluation(telemetry, step, (evaluation, inside, end) => {
+          own = evaluation;
+          context.with(inside, begin, undefined, end);
+        });
+      },
       event: (event) => own?.event(event),
       changed: (changes) => own?.changed(changes),
-      around: (step, work) =>
-        step.kind === "evaluation"
-          ? this.#aroundEvaluation(step, work, (begun) => void (own = begun))
-          : this.#aroundStep(own, step, work),
     };
+    return observer;
   }
 
   event(...[event]: Parameters<NonNullable<Observer["event"]>>): void {
@@ -116,50 +122,51 @@ class OpenTelemetry implements IdleObserver, EachObserver {
     if (this.#open.size > 0) this.#open.get(changes.evaluationId)?.changed(changes);
   }
 
+  /** Here for an observer of a program that passes its steps on. */
   around<T>(step: Step, work: () => Promise<T>): Promise<T> {
-    if (step.kind === "evaluation") return this.#aroundEvaluation(step, work);
-    return this.#aroundStep(this.#open.get(step.evaluationId), step, work);
-  }
-
-  #aroundStep<T>(
-    evaluation: TracedEvaluation | undefined,
-    step: Exclude<Step, { kind: "evaluation" }>,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    if (evaluation === undefined) return work();
-    const more = this.#moreFor(step);
-    const inside =
-      step.kind === "request" ? evaluation.beginRequest(step, more.given) : evaluation.beginCall(step, more.given);
-    return finished(context.with(inside, work), more);
-  }
-
-  #aroundEvaluation<T>(
-    step: Extract<Step, { kind: "evaluation" }>,
-    work: () => Promise<T>,
-    begun?: (evaluation: TracedEvaluation) => void,
-  ): Promise<T> {
     const telemetry = this.#telemetry();
     if (telemetry === undefined) return work();
-    const more = this.#moreFor(step);
-    const evaluation = new TracedEvaluation(telemetry, step, this.#aroundOf(step), more.given);
+    let working: Promise<T> | undefined;
+    try {
+      if (step.kind !== "evaluation") {
+        beginStep(this.#open.get(step.evaluationId), step, telemetry, () => void (working = work()));
+      } else {
+        this.#beginEvaluation(telemetry, step, (_, inside, end) => {
+          working = context.with(inside, work).then(
+            (value) => {
+              end();
+              return value;
+            },
+            (error: unknown) => {
+              end(error ?? "error");
+              throw error;
+            },
+          );
+        });
+      }
+    } catch (error) {
+      // The step goes on, without this promise.
+      working?.catch(() => {});
+      throw error;
+    }
+    return working as Promise<T>;
+  }
+
+  #beginEvaluation(
+    telemetry: Telemetry,
+    step: EvaluationStep,
+    begin: (evaluation: TracedEvaluation, inside: Context, end: (error?: unknown) => void) => void,
+  ): void {
+    const { given, thrown } = telemetry.moreFor(step);
+    const evaluation = new TracedEvaluation(telemetry, step, this.#aroundOf(step), given);
     this.#open.set(step.evaluationId, evaluation);
-    begun?.(evaluation);
     const end = (error?: unknown): void => {
       // Forks of one run, side by side, have its id.
       if (this.#open.get(step.evaluationId) === evaluation) this.#open.delete(step.evaluationId);
       evaluation.end(error);
     };
-    const ended = context.with(evaluation.inside.setValue(evaluationKey, evaluation), work).then(
-      (value) => {
-        end();
-        return value;
-      },
-      (error: unknown) => {
-        end(error ?? "error");
-        throw error;
-      },
-    );
-    return finished(ended, more);
+    begin(evaluation, evaluation.inside.setValue(evaluationKey, evaluation), end);
+    if (thrown !== undefined) throw thrown.error;
   }
 
   /**
@@ -183,16 +190,25 @@ class OpenTelemetry implements IdleObserver, EachObserver {
       // Read here, where what a getter throws is caught.
       return { given: { ...atOnce(attributes(step)) }, thrown: undefined };
     } catch (error) {
-      return { given: {}, thrown: { error } };
+      return { given: undefined, thrown: { error } };
     }
   };
 
   /** undefined: no SDK is there. */
   #telemetry(): Telemetry | undefined {
-    const tracer = tracerOf(this.#options.tracerProvider ?? trace.getTracerProvider());
+    const tracer = this.#tracerNow();
     const made = this.#metricsNow();
     if (tracer === undefined && made === undefined) return undefined;
     return { tracer, metrics: made, maxContentBytes: this.#maxContentBytes, moreFor: this.#moreFor };
+  }
+
+  /** undefined: the process has registered no provider yet. */
+  #tracerNow(): Tracer | undefined {
+    const given = this.#options.tracerProvider ?? trace.getTracerProvider();
+    // The process may register another one later: the proxy is asked each time.
+    if (given instanceof ProxyTracerProvider) return given.getDelegateTracer(scope);
+    if (this.#tracer?.of !== given) this.#tracer = { of: given, made: given.getTracer(scope) };
+    return this.#tracer.made;
   }
 
   #metricsNow(): Metrics | undefined {
@@ -205,18 +221,21 @@ class OpenTelemetry implements IdleObserver, EachObserver {
   }
 }
 
-const nothingMore: MoreAttributes = { given: {}, thrown: undefined };
+const nothingMore: MoreAttributes = { given: undefined, thrown: undefined };
 
-/** Throws what the program's function threw, now that the work has begun: the runtime logs it. */
-function finished<T>(work: Promise<T>, { thrown }: MoreAttributes): Promise<T> {
-  if (thrown === undefined) return work;
-  work.catch(() => {});
-  throw thrown.error;
-}
-
-/** undefined: the process has registered no provider yet. */
-function tracerOf(provider: TracerProvider): Tracer | undefined {
-  return provider instanceof ProxyTracerProvider ? provider.getDelegateTracer(scope) : provider.getTracer(scope);
+/** Begins the span of a request or a call, and what is inside it; a step of an evaluation without spans has none. */
+function beginStep(
+  evaluation: TracedEvaluation | undefined,
+  step: Exclude<Step, EvaluationStep>,
+  { moreFor }: Telemetry,
+  begin: () => void,
+): void {
+  if (evaluation === undefined) return begin();
+  const { given, thrown } = moreFor(step);
+  const inside = step.kind === "request" ? evaluation.beginRequest(step, given) : evaluation.beginCall(step, given);
+  context.with(inside, begin);
+  // Now that the work has begun: the runtime logs it.
+  if (thrown !== undefined) throw thrown.error;
 }
 
 /** undefined: no content is shown. */

@@ -14,6 +14,7 @@ export interface Telemetry {
 
 /** What the program's own function gave, and what it threw. */
 export interface MoreAttributes {
-  readonly given: Attributes;
+  /** undefined: nothing. */
+  readonly given: Attributes | undefined;
   readonly thrown: { readonly error: unknown } | undefined;
 }

@@ -1,16 +1,15 @@
-import type { Attributes } from "@opentelemetry/api";
+import type { Span } from "@opentelemetry/api";
 import type { Usage } from "@proviso/core";
 import { attribute } from "./names.ts";
 
-export function usageAttributes(usage: Usage): Attributes {
-  return {
-    [attribute.inputTokens]: usage.inputTokens,
-    [attribute.outputTokens]: usage.outputTokens,
-    [attribute.cachedTokens]: usage.cachedInputTokens,
-    [attribute.reasoningTokens]: usage.reasoningTokens,
-    ...(usage.costUsd === undefined ? {} : { [attribute.cost]: usage.costUsd }),
-    ...(usage.estimated ? { [attribute.estimated]: true } : {}),
-  };
+/** One by one: an object of them would be made for each turn, with computed keys, and read again by the SDK. */
+export function showUsage(span: Span, usage: Usage): void {
+  span.setAttribute(attribute.inputTokens, usage.inputTokens);
+  span.setAttribute(attribute.outputTokens, usage.outputTokens);
+  span.setAttribute(attribute.cachedTokens, usage.cachedInputTokens);
+  span.setAttribute(attribute.reasoningTokens, usage.reasoningTokens);
+  if (usage.costUsd !== undefined) span.setAttribute(attribute.cost, usage.costUsd);
+  if (usage.estimated) span.setAttribute(attribute.estimated, true);
 }
 
 /** What the whole has beyond a part of it. */

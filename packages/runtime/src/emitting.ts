@@ -110,7 +110,7 @@ export function emitter(of: Emitting, current: () => Shown): Emitter {
   const isPassedOver = (type: FrameworkEvent["type"]): boolean => {
     if (watch !== undefined || tape !== undefined) return false;
     const shown = current();
-    if (shown.observing?.takesEvents === true || !core.isPassedOver(type, evaluationId)) return false;
+    if (shown.observing?.uses(type) === true || !core.isPassedOver(type, evaluationId)) return false;
     if (isLast(type)) shown.ended = true;
     return true;
   };

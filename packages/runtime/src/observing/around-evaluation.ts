@@ -14,7 +14,7 @@ export function aroundEvaluation<T>(
   prompt: Prompt,
   around: Surroundings & { readonly observe: NonNullable<Surroundings["observe"]> },
   evaluate: (around: Surroundings) => Promise<T>,
-): Promise<T> {
+): T | Promise<T> {
   const evaluationId = around.evaluationId ?? idFrom(world);
   if (evaluationId === undefined) return evaluate(around);
   const own = redactionOf(world.secrets);

@@ -10,17 +10,19 @@ import { RunObserving } from "./run-observing.ts";
 type Given = readonly [setup: DrivenSetup, prompt: Prompt, options: EvaluateOptions, around: Surroundings];
 
 /** Runs an evaluation whose steps, events and changes the observers see. */
-export async function observeEvaluation<T>(
+export function observeEvaluation<T>(
   observers: Observers,
   [setup, prompt, given, around]: Given,
   evaluate: (options: EvaluateOptions, around: Surroundings) => Promise<T>,
-): Promise<T> {
+): T | Promise<T> {
   const observed = { ...around, observe: (run: Run) => new RunObserving(run, observers) };
   if (!observers.surrounds) return evaluate(given, observed);
   const { options, open } = ownRecordOf(given, setup.journal, around);
   const opening = open?.(setup, prompt, options);
-  const opened = opening === undefined ? observed : { ...observed, opening, evaluationId: await idIn(opening) };
-  return aroundEvaluation(observers, setup, prompt, opened, (inside) => evaluate(options, inside));
+  const begin = (opened: Parameters<typeof aroundEvaluation>[3]): T | Promise<T> =>
+    aroundEvaluation(observers, setup, prompt, opened, (inside) => evaluate(options, inside));
+  if (opening === undefined) return begin(observed);
+  return idIn(opening).then((evaluationId) => begin({ ...observed, opening, evaluationId }));
 }
 
 /** The record says which evaluation goes on. undefined: it cannot be opened, which fails inside the step. */

@@ -1,12 +1,24 @@
 // The observers of an adapter, checked; `evaluate.ts` loads what calls them.
-import { DefinitionError, type Observer } from "@proviso/core";
-import { isIdle, ofEvaluation, type EachObserver, type IdleObserver } from "@proviso/core/internal";
+import { DefinitionError, type FrameworkEvent, type Observer } from "@proviso/core";
+import {
+  ofEvaluation,
+  surround,
+  usedEvents,
+  type EachObserver,
+  type SparingObserver,
+  type SurroundingObserver,
+} from "@proviso/core/internal";
+
+/** An observer of a program, or one of ours. */
+export type AnyObserver = Observer & Partial<EachObserver & SparingObserver & SurroundingObserver>;
 
 /** The observers of an adapter. */
 export interface Observers {
-  readonly all: readonly Observer[];
+  readonly all: readonly AnyObserver[];
   /** Whether any of them takes events. */
   readonly takesEvents: boolean;
+  /** Whether an event of this type has to be made for one of them. */
+  uses(type: FrameworkEvent["type"]): boolean;
   /** Whether any of them takes the events of applications. */
   readonly takesAppEvents: boolean;
   /** Whether any of them takes the changes of calls. */
@@ -39,26 +51,26 @@ export function openObservers(given: readonly Observer[] | undefined): Observers
   return given.length === 0 ? undefined : observersOf([...given]);
 }
 
-function observersOf(all: readonly Observer[]): Observers {
+function observersOf(all: readonly AnyObserver[]): Observers {
   const has = (name: keyof Observer): boolean => all.some((one) => one[name] !== undefined);
   return {
     all,
     takesEvents: has("event"),
+    uses: (type) => all.some((one) => one.event !== undefined && one[usedEvents]?.has(type) !== false),
     takesAppEvents: has("app"),
     takesChanges: has("changed"),
-    surrounds: has("around"),
+    surrounds: has("around") || all.some((one) => one[surround] !== undefined),
   };
 }
 
 /** Returns the observers that take something of an evaluation that begins now; undefined: there are none. */
 export function activeObservers(observers: Observers | undefined): Observers | undefined {
-  if (observers === undefined) return undefined;
-  const active = observers.all.flatMap((one) => {
-    const { [isIdle]: idle, [ofEvaluation]: own } = one as Partial<IdleObserver & EachObserver>;
-    if (idle?.call(one) === true) return [];
-    return own === undefined ? [one] : [own.call(one)];
-  });
-  if (active.length === observers.all.length && active.every((one, at) => one === observers.all[at])) return observers;
+  if (observers?.all.some((one) => one[ofEvaluation] !== undefined) !== true) return observers;
+  const active: AnyObserver[] = [];
+  for (const one of observers.all) {
+    const own = one[ofEvaluation] === undefined ? one : one[ofEvaluation]();
+    if (own !== undefined) active.push(own);
+  }
   return active.length === 0 ? undefined : observersOf(active);
 }
 

@@ -1,7 +1,7 @@
 // 1. What an observer throws or rejects with is logged, and changes nothing else.
 // 2. The work of a step is run once, whatever the observers around it do.
 import type { Observer, Step } from "@proviso/core";
-import { isThenable, messageOf } from "@proviso/core/internal";
+import { isThenable, messageOf, surround, type SurroundingObserver } from "@proviso/core/internal";
 import type { LogLevel } from "../logging.ts";
 import type { Observers } from "./observers.ts";
 
@@ -19,13 +19,78 @@ export function runAround<T>(
   step: Step,
   work: () => T | Promise<T>,
   from = 0,
-): Promise<T> {
+): T | Promise<T> {
   const observer = observers.all[from];
-  if (observer === undefined) return promised(work);
+  if (observer === undefined) return work();
+  const isInnermost = from === observers.all.length - 1;
+  const inner = isInnermost ? work : () => runAround(observers, observed, step, work, from + 1);
+  if (observer[surround] !== undefined) return runSurrounded(observer as SurroundingObserver, observed, step, inner);
+  return observer.around === undefined ? inner() : runWatched(observer, observed, step, inner);
+}
+
+/** Runs the work inside the surroundings of an observer that does not wait for it. */
+function runSurrounded<T>(
+  observer: SurroundingObserver,
+  observed: Observed,
+  step: Step,
+  work: () => T | Promise<T>,
+): T | Promise<T> {
+  let begun: { readonly value: T | Promise<T> } | { readonly error: unknown } | undefined;
+  let end: ((error?: unknown) => void) | undefined;
+  const begin = (given?: typeof end): void => {
+    end ??= given;
+    begun ??= outcomeOf(work);
+  };
+  try {
+    observer[surround](step, begin);
+  } catch (error) {
+    failed(observed, "around", error);
+  }
+  begin();
+  const outcome = begun as NonNullable<typeof begun>;
+  if (end !== undefined) return endedBy(end, observed, outcome);
+  if ("error" in outcome) throw outcome.error;
+  return outcome.value;
+}
+
+function outcomeOf<T>(work: () => T | Promise<T>): { readonly value: T | Promise<T> } | { readonly error: unknown } {
+  try {
+    return { value: work() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Calls the observer's `end` when the step is over, before the step's caller goes on. */
+async function endedBy<T>(
+  end: (error?: unknown) => void,
+  observed: Observed,
+  outcome: { readonly value: T | Promise<T> } | { readonly error: unknown },
+): Promise<T> {
+  const over = (error?: unknown): void => {
+    try {
+      end(error);
+    } catch (thrown) {
+      failed(observed, "around", thrown);
+    }
+  };
+  try {
+    if ("error" in outcome) throw outcome.error;
+    const value = await outcome.value;
+    over();
+    return value;
+  } catch (error) {
+    over(observed.hide(error) ?? "error");
+    throw error;
+  }
+}
+
+/** Runs the work inside the surroundings of an observer that sees when it is over. */
+function runWatched<T>(observer: Observer, observed: Observed, step: Step, work: () => T | Promise<T>): Promise<T> {
   let outcome: Promise<T> | undefined;
   let end: StepEnd<T> | undefined;
   let isOver = false;
-  const run = (): Promise<T> => (outcome ??= runAround(observers, observed, step, work, from + 1));
+  const run = (): Promise<T> => (outcome ??= promised(work));
   // An observer sees when the step is over, and why it failed, but not what it came to.
   const begin = (): Promise<never> => {
     end ??= endOf(run(), observed);
@@ -34,8 +99,7 @@ export function runAround<T>(
     return end.shown as Promise<never>;
   };
   try {
-    if (observer.around === undefined) return run();
-    const returned: unknown = observer.around(step, begin);
+    const returned: unknown = observer.around?.(step, begin);
     if (outcome === undefined) failed(observed, "around", "It returned before it called the work.");
     // Most observers return what they were given.
     if (returned !== end?.shown && isThenable(returned)) watch(returned, end?.shown, observed);

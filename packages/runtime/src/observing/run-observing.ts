@@ -30,6 +30,9 @@ export class RunObserving implements Observing, Observed {
     return this.#run.redaction.value(value);
   }
 
+  uses(type: FrameworkEvent["type"]): boolean {
+    return this.#observers.uses(type);
+  }
   event(event: FrameworkEvent): void {
     callEach(this.#observers, this, "event", (one) => one.event?.(event));
   }
@@ -45,7 +48,7 @@ export class RunObserving implements Observing, Observed {
     if (changes !== undefined) callEach(this.#observers, this, "changed", (one) => one.changed?.(changes));
   }
 
-  aroundRequest<T>(attempt: number, messages: readonly Message[], work: () => T | Promise<T>): Promise<T> {
+  aroundRequest<T>(attempt: number, messages: readonly Message[], work: () => T | Promise<T>): T | Promise<T> {
     const { evaluationId, turn } = this.#run;
     return this.#around(
       {
@@ -58,12 +61,12 @@ export class RunObserving implements Observing, Observed {
       work,
     );
   }
-  aroundCall<T>({ id: callId, name }: ToolCall, work: () => T | Promise<T>): Promise<T> {
+  aroundCall<T>({ id: callId, name }: ToolCall, work: () => T | Promise<T>): T | Promise<T> {
     const { evaluationId, turn } = this.#run;
     return this.#around({ kind: "tool", evaluationId, turn, callId, name }, work);
   }
 
-  #around<T>(step: Step, work: () => T | Promise<T>): Promise<T> {
+  #around<T>(step: Step, work: () => T | Promise<T>): T | Promise<T> {
     return runAround(this.#observers, this, Object.freeze(step), work);
   }
 }

@@ -64,7 +64,7 @@ export function attemptRequest(
   attempt: number,
   work: Work,
   deltas: TurnDeltas | undefined,
-): Promise<Outcome> | Failure {
+): Promise<Outcome> | Outcome {
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
   const granted = run.limits.reserve(work.wanted);
@@ -103,7 +103,7 @@ function sendObserved(
   work: Work,
   deltas: TurnDeltas | undefined,
   granted: Granted | Failure,
-): Promise<Outcome> | Failure {
+): Promise<Outcome> | Outcome {
   if (isFailure(granted)) return granted;
   const { observing } = run;
   if (observing?.surrounds === true && !isKept(run)) {

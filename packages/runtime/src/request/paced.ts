@@ -54,7 +54,7 @@ export async function pacedRequest(
     readonly work: Work;
     readonly queued: (ms: number) => void;
   },
-  send: () => Promise<Outcome> | Failure,
+  send: () => Promise<Outcome> | Outcome,
 ): Promise<Outcome | Unsent> {
   const turn = turnAtOnce(run, pace, work) ?? (await turnOf(run, pace, work));
   if (!("end" in turn)) return turn;
