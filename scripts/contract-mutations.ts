@@ -191,8 +191,8 @@ export const contractMutations: readonly Mutation[] = [
     rule: "TX-9",
     breaks: "a handler that goes on behind an abort is undone with the body",
     file: "runtime/src/tools/stop-behind.ts",
-    find: "if (evaluations.signal.aborted) evaluations.add(work);",
-    replace: "void [evaluations, work];",
+    find: "for (const evaluations of ending) evaluations.add(waited);",
+    replace: "void [ending, waited];",
     test: "packages/runtime/test/transactions/left-evaluations.test.ts",
   },
   {
