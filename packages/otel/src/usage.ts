@@ -1,5 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { Usage } from "@proviso/core";
+import { unpricedTokensOf } from "@proviso/core/internal";
 import { attribute } from "./names.ts";
 
 export function usageAttributes(usage: Usage): Attributes {
@@ -9,6 +10,7 @@ export function usageAttributes(usage: Usage): Attributes {
     [attribute.cachedTokens]: usage.cachedInputTokens,
     [attribute.reasoningTokens]: usage.reasoningTokens,
     ...(usage.costUsd === undefined ? {} : { [attribute.cost]: usage.costUsd }),
+    ...(usage.unpricedTokens === undefined ? {} : { [attribute.unpricedTokens]: usage.unpricedTokens }),
     ...(usage.estimated ? { [attribute.estimated]: true } : {}),
   };
 }
@@ -25,5 +27,8 @@ export function usageBeyond(whole: Usage, part: Usage | undefined): Usage {
     reasoningTokens: whole.reasoningTokens - part.reasoningTokens,
     estimated: whole.estimated,
   };
-  return whole.costUsd === undefined ? rest : { ...rest, costUsd: whole.costUsd - (part.costUsd ?? 0) };
+  if (whole.costUsd === undefined) return rest;
+  const unpricedTokens = unpricedTokensOf(whole) - unpricedTokensOf(part);
+  const costUsd = whole.costUsd - (part.costUsd ?? 0);
+  return unpricedTokens > 0 ? { ...rest, costUsd, unpricedTokens } : { ...rest, costUsd };
 }
