@@ -15,11 +15,6 @@ const calls: readonly (readonly [name: string, given: object])[] = [
 const section: Section = { key: "task", text: "Mend it.", tools: filesystemTools() };
 const files = () => [provide(Filesystem, memoryFilesystem({ "a.txt": "old" }))];
 
-test("KIT-12 every tool of the toolkit may run again, or was undone", () => {
-  const tools: readonly Tool[] = [...filesystemTools(), ...(planning().tools ?? [])] as readonly Tool[];
-  expect(tools.filter(({ readOnly, transactional }) => readOnly !== true && transactional !== true)).toEqual([]);
-});
-
 test.each(calls)("KIT-12 EFF-3 a process that ends while %s runs leaves nothing to ask about", async (name, given) => {
   const [before, after] = [memoryJournal(), memoryJournal()];
   const crashed = Promise.withResolvers<void>();

@@ -5,7 +5,6 @@ import {
   FilesystemError,
   toolError,
   type Tool,
-  type ToolContext,
   type ToolReturn,
 } from "@proviso/core";
 import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
@@ -217,7 +216,7 @@ function removeFile() {
 
 /** What a filesystem refuses is for the model to read. */
 async function working(
-  { resources }: ToolContext,
+  { resources }: { readonly resources: { open(key: typeof Filesystem): Promise<Filesystem> } },
   work: (files: Filesystem) => Promise<string | ToolReturn<never>>,
 ): Promise<string | ToolReturn<never>> {
   try {
