@@ -27,7 +27,7 @@ export function reportedPrices(samples: readonly UsageSample[]): ReportedPrices 
     y += output;
   }
   const prices = solved({ xx, xy, yy, x, y });
-  // Of the smallest squares the sum is n - (input · x + output · y).
+  // The smallest sum of squares is n - (input · x + output · y).
   const isExplained = samples.length - prices.input * x - prices.output * y <= tolerance * samples.length;
   return isExplained && prices.input >= 0 && prices.output >= 0 ? prices : undefined;
 }

@@ -76,6 +76,7 @@ class BullmqRunQueue implements RunQueue {
       deadlineAt: deadline?.expiresAt.getTime(),
       budget,
       failures: 0,
+      ...(known?.state === "open" && standing?.state === "failed" ? { again: true } : {}),
     };
     const queue = await this.#open();
     // BullMQ keeps the first job of an id.
@@ -99,11 +100,13 @@ class BullmqRunQueue implements RunQueue {
     const standing = await this.#ended(id, signal);
     if (standing.state === "cancelled") throw await this.#cancelled(kind.prompt.name, id, standing);
     const known = await this.#journal.describe(id);
-    if (known === undefined) {
+    const isOpen = known?.state === "open" || known?.state === "suspended";
+    if (known === undefined || isOpen) {
+      const when = isOpen ? "was given up, and goes on where it was when it is added again" : "failed before it began";
       const why =
         standing.message === undefined
           ? `has ended, and the journal does not have it any more`
-          : `failed before it began: ${standing.message}`;
+          : `${when}: ${standing.message.replace(/\.$/u, "")}`;
       throw new QueueError(`The run "${id}" ${why}.`, { reason: "failed", run: id });
     }
     const { session: _, ...options } = kind.options?.({ id }) ?? {};
@@ -253,8 +256,12 @@ class BullmqRunQueue implements RunQueue {
   /** How the run ended; undefined: it has not. */
   async #standing(id: string): Promise<Standing | undefined> {
     const standing = await this.#shelf.standing(id);
-    if (standing !== undefined && standing.state !== "suspended") return standing;
-    if ((await (await this.#open()).getJob(jobIdOf(id))) !== undefined) return undefined;
+    // What was given up may have been added again.
+    const isOver = standing !== undefined && standing.state !== "suspended";
+    if (isOver && standing.state !== "failed") return standing;
+    const job = await (await this.#open()).getJob(jobIdOf(id));
+    if (isOver && job?.data.again !== true) return standing;
+    if (job !== undefined) return undefined;
     // The queue may have lost what the journal still has; and a worker may just have ended it.
     const known = await this.#journal.describe(id);
     if (known === undefined) {
