@@ -3,12 +3,10 @@ import {
   DefinitionError,
   JournalError,
   systemClock,
-  trackBudget,
   type PromptResponse,
   type PromptTemplate,
 } from "@proviso/core";
-import { describeValue, noUsage, setAlarm } from "@proviso/core/internal";
-import { checkOptionNames } from "@proviso/core/provider";
+import { noUsage, setAlarm } from "@proviso/core/internal";
 import type { Journal } from "@proviso/journal";
 import { wasDecidedSo } from "@proviso/journal/internal";
 import { systemId } from "@proviso/runtime/internal";
@@ -18,14 +16,13 @@ import { paramsOf, type RunJob, type RunKind } from "../kinds.ts";
 import type { RunProgress } from "../progress.ts";
 import { QueueError, type RunQueue } from "../queue.ts";
 import { patient } from "./connections.ts";
+import { checkJob } from "./check-job.ts";
 import { makeDue, makeDueIfDecided } from "./due.ts";
 import { jobIdOf, Shelf, type JobData, type RedisOptions, type Standing } from "./shelf.ts";
 
 export type { RedisOptions } from "./shelf.ts";
 
-const jobOptionNames = { id: true, priority: true, delayMs: true, deadline: true, budget: true } as const;
 const defaultPriority = 1_000;
-const longestPriority = 2_097_152;
 /** A message that was lost is made good by asking. */
 const askAgainMs = 2_000;
 
@@ -282,26 +279,5 @@ class BullmqRunQueue implements RunQueue {
       messages: [],
       toolResults: [],
     });
-  }
-}
-
-function checkJob(job: RunJob): void {
-  checkOptionNames("RunQueue.add", job, jobOptionNames);
-  const { priority, delayMs, deadline, budget } = job;
-  if (deadline !== undefined && !Number.isFinite(deadline?.expiresAt?.getTime?.())) {
-    throw new DefinitionError(
-      `RunQueue.add: deadline must be one that deadlineIn or deadlineAt made, not ${describeValue(deadline)}.`,
-    );
-  }
-  if (budget !== undefined) trackBudget(budget);
-  if (priority !== undefined && !(Number.isSafeInteger(priority) && priority >= 0 && priority <= longestPriority)) {
-    throw new DefinitionError(
-      `RunQueue.add: priority must be a whole number from 0 to ${longestPriority}, not ${describeValue(priority)}.`,
-    );
-  }
-  if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
-    throw new DefinitionError(
-      `RunQueue.add: delayMs must be a whole number, 0 or more, not ${describeValue(delayMs)}.`,
-    );
   }
 }
