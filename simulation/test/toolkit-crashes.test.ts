@@ -57,27 +57,30 @@ test.each(calls)("KIT-12 EFF-3 a process that ends while %s runs leaves nothing 
   expect(toolResults.at(-1)).toMatchObject({ name, result: { success: true } });
 });
 
-test.each(calls.slice(0, 4))("KIT-12 RSM-10 an agent's turn that was lost after %s is begun again", async (name, given) => {
-  const [before, after] = [memoryJournal(), memoryJournal()];
-  const crashed = Promise.withResolvers<void>();
-  let turns = 0;
-  const adapter = agentAdapter({
-    name: "agent",
-    model: "m",
-    async drive({ executeToolCall }) {
-      turns++;
-      await executeToolCall({ id: `c${turns}`, name, arguments: JSON.stringify(given) });
-      if (turns === 1) {
-        await before.copy("r", after);
-        crashed.resolve();
-        await new Promise(() => {});
-      }
-      return { message: { role: "assistant", text: "done", toolCalls: [] }, finishReason: "stop" };
-    },
-  });
-  const prompt = definePrompt({ key: "mend", sections: [section, planning()] }).bind();
-  void adapter.evaluate(prompt, { run: before.run("r"), resources: files() }).catch(() => {});
-  await crashed.promise;
-  const again = adapter.evaluate(prompt, { run: after.run("r", { takeOver: "alive" }), resources: files() });
-  expect((await again).text).toBe("done");
-});
+test.each(calls.slice(0, 4))(
+  "KIT-12 RSM-10 an agent's turn that was lost after %s is begun again",
+  async (name, given) => {
+    const [before, after] = [memoryJournal(), memoryJournal()];
+    const crashed = Promise.withResolvers<void>();
+    let turns = 0;
+    const adapter = agentAdapter({
+      name: "agent",
+      model: "m",
+      async drive({ executeToolCall }) {
+        turns++;
+        await executeToolCall({ id: `c${turns}`, name, arguments: JSON.stringify(given) });
+        if (turns === 1) {
+          await before.copy("r", after);
+          crashed.resolve();
+          await new Promise(() => {});
+        }
+        return { message: { role: "assistant", text: "done", toolCalls: [] }, finishReason: "stop" };
+      },
+    });
+    const prompt = definePrompt({ key: "mend", sections: [section, planning()] }).bind();
+    void adapter.evaluate(prompt, { run: before.run("r"), resources: files() }).catch(() => {});
+    await crashed.promise;
+    const again = adapter.evaluate(prompt, { run: after.run("r", { takeOver: "alive" }), resources: files() });
+    expect((await again).text).toBe("done");
+  },
+);

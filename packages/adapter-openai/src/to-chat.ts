@@ -12,7 +12,14 @@ import {
 } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 import { thoughtsFor } from "./chat-thoughts.ts";
-import { breakpoint, limited, requestFormat, type Parts, type RequestFormat, type RequestRules } from "./request-format.ts";
+import {
+  breakpoint,
+  limited,
+  requestFormat,
+  type Parts,
+  type RequestFormat,
+  type RequestRules,
+} from "./request-format.ts";
 import { chatSettings } from "./settings.ts";
 
 type Item = Readonly<Record<string, unknown>>;
@@ -24,7 +31,8 @@ type Item = Readonly<Record<string, unknown>>;
 export function chatFormat(service?: string): RequestFormat {
   let format = formats.get(service);
   if (format === undefined) {
-    const forService: RequestRules["itemsOf"] = (message, bytesOf, marks) => itemsOf(message, { service, bytesOf, marks });
+    const forService: RequestRules["itemsOf"] = (message, bytesOf, marks) =>
+      itemsOf(message, { service, bytesOf, marks });
     format = requestFormat({ path: "/chat/completions", itemsOf: forService, toolOf, outputOf, bodyOf });
     formats.set(service, format);
   }

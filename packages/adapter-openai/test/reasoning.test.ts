@@ -169,9 +169,7 @@ describe("over chat, what a compatible service thought before a call", () => {
     role: "assistant",
     content: calls ? null : "Seen.",
     [name]: calls ? "I have to look." : "Now I know.",
-    ...(calls
-      ? { tool_calls: [{ id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } }] }
-      : {}),
+    ...(calls ? { tool_calls: [{ id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } }] } : {}),
   });
   const whole = (name: string, calls: boolean): object => ({
     ...fixture("chat-text"),

@@ -241,16 +241,19 @@ describe.each(apis)("over %s", (api) => {
     });
   });
 
-  test.each(api === "chat" ? (["5m", "1h", "12h"] as const) : (["5m", "1h"] as const))("CCH-4 SET-2 the lifetime %s is refused before anything is sent", async (ttl) => {
-    await using server = await startServer(answering(200, fixture(`${api}-text`)));
-    const adapter = openai({ model: "m", apiKey: "k", api, baseURL: server.baseURL });
-    await expect(adapter.evaluate(ask, { settings: { cache: { ttl } } })).rejects.toMatchObject({
-      code: "provider",
-      reason: "bad_request",
-      message: `openai cannot keep the setting cache: The lifetime of its cache is one of ${api === "chat" ? "30m" : "30m, 12h"}, not ${ttl}.`,
-    });
-    expect(server.requests).toEqual([]);
-  });
+  test.each(api === "chat" ? (["5m", "1h", "12h"] as const) : (["5m", "1h"] as const))(
+    "CCH-4 SET-2 the lifetime %s is refused before anything is sent",
+    async (ttl) => {
+      await using server = await startServer(answering(200, fixture(`${api}-text`)));
+      const adapter = openai({ model: "m", apiKey: "k", api, baseURL: server.baseURL });
+      await expect(adapter.evaluate(ask, { settings: { cache: { ttl } } })).rejects.toMatchObject({
+        code: "provider",
+        reason: "bad_request",
+        message: `openai cannot keep the setting cache: The lifetime of its cache is one of ${api === "chat" ? "30m" : "30m, 12h"}, not ${ttl}.`,
+      });
+      expect(server.requests).toEqual([]);
+    },
+  );
 
   test.each([false, true])("CCH-5 cached and written tokens are reported, streamed: %s", async (streams) => {
     const details = { cached_tokens: 60, cache_write_tokens: 30 };

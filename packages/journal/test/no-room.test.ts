@@ -19,15 +19,18 @@ const budgets: readonly Budget[] = [
   { maxOutputTokens: 45 },
 ];
 
-test.each(budgets)("RPL-7 a run that ended because a budget had no room, %o, replays to its failure", async (budget) => {
-  const journal = memoryJournal();
-  const adapter = modelAdapter(scriptedModel(steps), fakeEnvironment());
-  const failed = await adapter.evaluate(prompt, { budget, run: journal.run("r") }).catch((error: unknown) => error);
-  expect(failed).toBeInstanceOf(BudgetExceededError);
-  const again = await modelAdapter(scriptedModel([]), fakeEnvironment())
-    .evaluate(prompt, { run: journal.replay("r") })
-    .catch((error: unknown) => error);
-  expect(again).toBeInstanceOf(BudgetExceededError);
-  const { message, usage, phase } = failed as BudgetExceededError;
-  expect(again).toMatchObject({ message, usage, phase });
-});
+test.each(budgets)(
+  "RPL-7 a run that ended because a budget had no room, %o, replays to its failure",
+  async (budget) => {
+    const journal = memoryJournal();
+    const adapter = modelAdapter(scriptedModel(steps), fakeEnvironment());
+    const failed = await adapter.evaluate(prompt, { budget, run: journal.run("r") }).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(BudgetExceededError);
+    const again = await modelAdapter(scriptedModel([]), fakeEnvironment())
+      .evaluate(prompt, { run: journal.replay("r") })
+      .catch((error: unknown) => error);
+    expect(again).toBeInstanceOf(BudgetExceededError);
+    const { message, usage, phase } = failed as BudgetExceededError;
+    expect(again).toMatchObject({ message, usage, phase });
+  },
+);

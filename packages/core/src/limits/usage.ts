@@ -88,7 +88,13 @@ export function countUsage(
     estimated,
   };
   if (costUsd === undefined) return usage;
-  const unpriced = Math.min(countOf(fieldOf(reported, (given) => given.unpricedTokens), true) ?? 0, totalTokens);
+  const unpriced = Math.min(
+    countOf(
+      fieldOf(reported, (given) => given.unpricedTokens),
+      true,
+    ) ?? 0,
+    totalTokens,
+  );
   return unpriced === 0 ? { ...usage, costUsd } : { ...usage, costUsd, unpricedTokens: unpriced };
 }
 

@@ -23,7 +23,7 @@ test.each([
   "EXPLAIN PRAGMA query_only = 1",
   "EXPLAIN QUERY PLAN COMMIT",
   "SELECT $a('); COMMIT; --')",
-  "SELECT @a::b(\"); PRAGMA query_only = 0; --\")",
+  'SELECT @a::b("); PRAGMA query_only = 0; --")',
   "SELECT :a([); ATTACH ':memory:' AS other; --])",
   "SELECT $a(/*); ROLLBACK; --*/)",
   "INSERT OR ROLLBACK INTO notes (text) VALUES ('first')",

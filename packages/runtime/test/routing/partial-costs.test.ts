@@ -6,7 +6,13 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { rejection } from "../support.ts";
 
-const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), readOnly: true, execute: () => "seen" });
+const look = defineTool({
+  name: "look",
+  description: "Looks.",
+  input: z.object({}),
+  readOnly: true,
+  execute: () => "seen",
+});
 const prompt = definePrompt({ key: "p", sections: [{ key: "task", text: "Look.", tools: [look] }] }).bind();
 const busy: ScriptedStep = { failure: "throttle", kind: "server_error", message: "busy" };
 const [small, large] = [

@@ -1,11 +1,4 @@
-import {
-  AbortedError,
-  DefinitionError,
-  JournalError,
-  systemClock,
-  type PromptResponse,
-  type PromptTemplate,
-} from "@proviso/core";
+import { AbortedError, JournalError, systemClock, type PromptResponse, type PromptTemplate } from "@proviso/core";
 import { noUsage, setAlarm } from "@proviso/core/internal";
 import type { Journal } from "@proviso/journal";
 import { wasDecidedSo } from "@proviso/journal/internal";
