@@ -149,7 +149,8 @@ function printForPeople({ runId, response, error }: Outcome, seen: Seen, isStrea
   const usage = response?.usage ?? error?.usage;
   if (usage === undefined) return;
   const { model, turns, durationMs } = seen.facts();
-  const dollars = usage.costUsd === undefined ? "" : `, ${usage.costUsd.toFixed(4)} dollars`;
+  const least = usage.unpricedTokens === undefined ? "" : "at least ";
+  const dollars = usage.costUsd === undefined ? "" : `, ${least}${usage.costUsd.toFixed(4)} dollars`;
   const spent = `${turns} ${turns === 1 ? "turn" : "turns"}, ${usage.totalTokens} tokens${dollars}, ${(durationMs / 1000).toFixed(1)} s`;
   world.err(inOneLine(`${model}: ${spent}${runId === undefined ? "" : `, run ${runId}`}`));
 }

@@ -186,8 +186,9 @@ function statusOf({ status, error }: RunSummary): string {
   return error === undefined ? status : `${status} ${error.code}`;
 }
 
-function dollars({ usage: { costUsd } }: RunSummary): string {
-  return costUsd === undefined ? "-" : costUsd.toFixed(4);
+function dollars({ usage: { costUsd, unpricedTokens } }: RunSummary): string {
+  if (costUsd === undefined) return "-";
+  return unpricedTokens === undefined ? costUsd.toFixed(4) : `≥${costUsd.toFixed(4)}`;
 }
 
 function took({ startedAt, endedAt }: RunSummary): string {

@@ -57,6 +57,6 @@ export type { BudgetAmounts, BudgetReservation } from "./limits/budget.ts";
 export { setAlarm } from "./limits/clock.ts";
 export { isDeadline } from "./limits/clock.ts";
 export { spentAfter, SpentByRun } from "./limits/spent.ts";
-export { addUsage, countUsage, noUsage } from "./limits/usage.ts";
+export { addUsage, countUsage, noUsage, unpricedTokensOf } from "./limits/usage.ts";
 export { completedMessages } from "./provider/message.ts";
 export { finishReasonIn } from "./provider/model.ts";

@@ -69,6 +69,7 @@ describe("LIM-4 budgets", () => {
       cacheWriteTokens: 0,
       reasoningTokens: 2,
       costUsd: 0.25,
+      unpricedTokens: 15,
       estimated: true,
     });
     expect(tracker.remaining()).toEqual({

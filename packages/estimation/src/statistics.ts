@@ -141,6 +141,6 @@ function sampleOf(
     largestOutputTokens,
     turns,
     durationMs,
-    ...(usage.costUsd === undefined ? {} : { costUsd: usage.costUsd }),
+    ...(usage.costUsd === undefined || usage.unpricedTokens !== undefined ? {} : { costUsd: usage.costUsd }),
   };
 }

@@ -32,6 +32,7 @@ const usage = shape<Usage>({
   cacheWriteTokens: number,
   reasoningTokens: number,
   costUsd: optional(number),
+  unpricedTokens: optional(number),
   estimated: flag,
 });
 export const toolCall = shape({ id: text, name: text, arguments: text });

@@ -22,6 +22,7 @@ export const attribute = {
   reasoningTokens: "gen_ai.usage.reasoning.output_tokens",
   cost: "gen_ai.usage.cost",
   estimated: "proviso.usage.estimated",
+  unpricedTokens: "proviso.usage.unpriced_tokens",
   tool: "gen_ai.tool.name",
   toolCall: "gen_ai.tool.call.id",
   toolType: "gen_ai.tool.type",

@@ -1,5 +1,6 @@
 import type { Span } from "@opentelemetry/api";
 import type { Usage } from "@proviso/core";
+import { unpricedTokensOf } from "@proviso/core/internal";
 import { attribute } from "./names.ts";
 
 /** One by one: an object of them would be made for each turn, with computed keys, and read again by the SDK. */
@@ -9,6 +10,7 @@ export function showUsage(span: Span, usage: Usage): void {
   span.setAttribute(attribute.cachedTokens, usage.cachedInputTokens);
   span.setAttribute(attribute.reasoningTokens, usage.reasoningTokens);
   if (usage.costUsd !== undefined) span.setAttribute(attribute.cost, usage.costUsd);
+  if (usage.unpricedTokens !== undefined) span.setAttribute(attribute.unpricedTokens, usage.unpricedTokens);
   if (usage.estimated) span.setAttribute(attribute.estimated, true);
 }
 
@@ -24,5 +26,8 @@ export function usageBeyond(whole: Usage, part: Usage | undefined): Usage {
     reasoningTokens: whole.reasoningTokens - part.reasoningTokens,
     estimated: whole.estimated,
   };
-  return whole.costUsd === undefined ? rest : { ...rest, costUsd: whole.costUsd - (part.costUsd ?? 0) };
+  if (whole.costUsd === undefined) return rest;
+  const unpricedTokens = unpricedTokensOf(whole) - unpricedTokensOf(part);
+  const costUsd = whole.costUsd - (part.costUsd ?? 0);
+  return unpricedTokens > 0 ? { ...rest, costUsd, unpricedTokens } : { ...rest, costUsd };
 }

@@ -1,7 +1,7 @@
 // 1. A request holds a reservation in every budget before it is sent, or in none.
 // 2. Budgets are asked in one order, the same for all evaluations: no two requests wait for what the other one holds.
 import { trackBudget, type Budget, type BudgetTracker, type Deadline, type Usage } from "@proviso/core";
-import { noUsage, type EvaluationPhase } from "@proviso/core/internal";
+import { noUsage, unpricedTokensOf, type EvaluationPhase } from "@proviso/core/internal";
 import { Placed, sharedBudget, type Room, type SharedBudget, type SpentSoFar, type Wanted } from "./budget-room.ts";
 import { hiddenField } from "./hidden-field.ts";
 import { joinedTracker, partsOf, settleAll } from "./joined-tracker.ts";
@@ -82,8 +82,8 @@ class OpenBudgets implements Budgets {
     return this.#inDollars !== undefined;
   }
 
-  unpriced({ costUsd, totalTokens }: Usage): Failure | undefined {
-    if (this.#inDollars === undefined || costUsd !== undefined || totalTokens === 0) return undefined;
+  unpriced(usage: Usage): Failure | undefined {
+    if (this.#inDollars === undefined || unpricedTokensOf(usage) === 0) return undefined;
     const what = "cannot hold: the answer did not report its cost, and no price is known (give the adapter `pricing`)";
     return budgetFailure(what, "response", { dimension: "cost", tracker: this.#inDollars });
   }

@@ -5,7 +5,6 @@ import {
   FilesystemError,
   toolError,
   type Tool,
-  type ToolContext,
   type ToolReturn,
 } from "@proviso/core";
 import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
@@ -43,7 +42,8 @@ export function asWorkspaceTools<const T extends readonly Tool[]>(tools: T): T {
 
 /**
  * list_files, read_file, glob_files, grep_files, write_file, edit_file and remove_file over the bound `Filesystem`.
- * A refused path or a missing file is a failed result that says what to do.
+ * A refused path or a missing file is a failed result that says what to do. Those that change files are `transactional`:
+ * over a `Filesystem` of your own that takes no part in transactions, spread them with `transactional: false`.
  * @throws {DefinitionError} for an option that is no positive whole number.
  */
 export function filesystemTools(options: FilesystemToolsOptions = {}): readonly Tool[] {
@@ -72,6 +72,8 @@ const optionNames = {
 
 const where = "relative to the root of the workspace";
 const path = z.string().describe(where);
+
+const changesFilesAlone = { transactional: true, uses: [Filesystem] } as const;
 
 function listFiles(limits: Limits) {
   return defineTool({
@@ -157,6 +159,7 @@ function writeFile() {
     description: "Write a whole file; folders above it are made.",
     input: z.object({ path, text: z.string() }),
     idempotent: true,
+    ...changesFilesAlone,
     execute: ({ path: file, text }, context) =>
       working(context, async (files) => {
         await files.write(file, text);
@@ -178,6 +181,7 @@ function editFile() {
       replace: z.string(),
       all: z.boolean().default(false),
     }),
+    ...changesFilesAlone,
     execute: ({ path: file, find, replace, all }, context) =>
       working(context, async (files) => {
         const bytes = await files.readBytes(file);
@@ -199,6 +203,7 @@ function removeFile() {
     name: "remove_file",
     description: "Remove a file, or a folder with everything in it.",
     input: z.object({ path: z.string().min(1).describe(where) }),
+    ...changesFilesAlone,
     execute: ({ path: file }, context) =>
       working(context, async (files) => {
         if (!file.startsWith("/") && file.split("/").every((name) => name === "" || name === "."))
@@ -211,7 +216,7 @@ function removeFile() {
 
 /** What a filesystem refuses is for the model to read. */
 async function working(
-  { resources }: ToolContext,
+  { resources }: { readonly resources: { open(key: typeof Filesystem): Promise<Filesystem> } },
   work: (files: Filesystem) => Promise<string | ToolReturn<never>>,
 ): Promise<string | ToolReturn<never>> {
   try {

@@ -55,9 +55,13 @@ export const planSlice: Slice<Plan | undefined> = defineSlice<Plan | undefined>(
   },
 });
 
+/** A plan is in the session, and is as it was set, however often. */
+const changesPlanAlone = { transactional: true, idempotent: true } as const;
+
 const setPlan = defineTool({
   name: "set_plan",
   description: "Set the plan: the goal and the steps towards it, in order. It takes the place of an earlier one.",
+  ...changesPlanAlone,
   input: z.object({ goal: z.string().min(1), steps: z.array(z.string().min(1)).min(1).max(50) }),
   execute({ goal, steps }, { session }) {
     session.dispatch(planSet({ goal, steps }));
@@ -68,6 +72,7 @@ const setPlan = defineTool({
 const updateStep = defineTool({
   name: "update_plan_step",
   description: "Set the status of a step of the plan, with a note on what came of it.",
+  ...changesPlanAlone,
   input: z.object({
     step: z.number().int().positive().describe("from 1"),
     status: z.enum(statuses),

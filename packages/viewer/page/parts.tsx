@@ -1,7 +1,7 @@
 // Small parts that several views share.
 import type { RunSummary, Usage } from "@proviso/core";
 import { useEffect, useState } from "preact/hooks";
-import { count, dollars, oneLine } from "./shown.ts";
+import { costOf, count, oneLine } from "./shown.ts";
 
 /** Loads what a view shows, and again when what it depends on changes. Returns why that failed. */
 export function useLoading(load: (signal: AbortSignal) => Promise<void>, on: readonly unknown[]): string | undefined {
@@ -54,7 +54,7 @@ export function Bar(props: { readonly label: string; readonly text: string; read
 
 export function TokensOf({ usage }: { readonly usage: Usage }) {
   const { inputTokens, cachedInputTokens, outputTokens, reasoningTokens, costUsd, estimated } = usage;
-  const cost = costUsd === undefined ? "" : `, $ ${dollars(costUsd)}`;
+  const cost = costUsd === undefined ? "" : `, $ ${costOf(usage)}`;
   return (
     <span>
       {count(inputTokens)} in ({count(cachedInputTokens)} cached), {count(outputTokens)} out ({count(reasoningTokens)}{" "}

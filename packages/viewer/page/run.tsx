@@ -7,7 +7,7 @@ import { Prompts, Raw, StateAfter, Tokens } from "./tabs.tsx";
 import { go, hrefOf, useKeys } from "./route.ts";
 import { Detail } from "./detail.tsx";
 import { Rows, type Placed } from "./rows.tsx";
-import { count, dollars, duration, oneLine } from "./shown.ts";
+import { costOf, count, dollars, duration, oneLine } from "./shown.ts";
 
 interface RowPage {
   readonly rows: readonly RunRow[];
@@ -206,7 +206,7 @@ function Facts({ run }: { readonly run: RunSummary }) {
       <Status of={status} />
       {endedAt !== undefined && <span>{duration(endedAt - startedAt)}</span>}
       <span>{count(usage.totalTokens)} tokens</span>
-      {usage.costUsd !== undefined && <span>$ {dollars(usage.costUsd)}</span>}
+      {usage.costUsd !== undefined && <span>$ {costOf(usage)}</span>}
       {error !== undefined && <span class="status failed">{oneLine(`${error.code}: ${error.message}`)}</span>}
       {origin !== undefined && (
         <a href={hrefOf("compare", { a: origin.runId, b: run.runId })}>

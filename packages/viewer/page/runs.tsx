@@ -3,7 +3,7 @@ import type { EvalSummary } from "@proviso/viewer";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, live, pathOf } from "./api.ts";
 import { go, hrefOf, useKeys } from "./route.ts";
-import { clockTime, count, dollars, duration, oneLine } from "./shown.ts";
+import { clockTime, costOf, count, duration, oneLine } from "./shown.ts";
 import { Fault, Live, Status, useLoading } from "./parts.tsx";
 
 interface Page {
@@ -175,7 +175,7 @@ function RunLine({ run, isSelected, isMarked }: { run: RunSummary; isSelected: b
       <td class={undone > 0 ? "number undone-count" : "number"}>{undone}</td>
       <td class="number">{waits}</td>
       <td class="number">{count(usage.totalTokens)}</td>
-      <td class="number">{dollars(usage.costUsd)}</td>
+      <td class="number">{costOf(usage)}</td>
       <td class="number">{endedAt === undefined ? "" : duration(endedAt - startedAt)}</td>
       <td>
         <Status of={status} /> {error !== undefined && <small>{oneLine(error.code)}</small>}

@@ -1,4 +1,5 @@
 // How texts, times and numbers are shown. Texts are others': what could hide or turn them is written out.
+import type { Usage } from "@proviso/core";
 import { escapeUnseen } from "@proviso/core/internal";
 
 /** Returns a text with all that cannot be seen written out. */
@@ -38,4 +39,9 @@ export function count(n: number): string {
 export function dollars(cost: number | undefined): string {
   if (cost === undefined) return "";
   return cost === 0 || cost >= 0.01 ? cost.toFixed(2) : cost.toPrecision(2);
+}
+
+/** What a usage has cost; at least that, where not all of it has a price. */
+export function costOf({ costUsd, unpricedTokens }: Pick<Usage, "costUsd" | "unpricedTokens">): string {
+  return costUsd === undefined || unpricedTokens === undefined ? dollars(costUsd) : `≥ ${dollars(costUsd)}`;
 }

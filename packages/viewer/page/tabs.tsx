@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { get, pathOf } from "./api.ts";
 import { Block, Change, useRecords } from "./detail.tsx";
 import { Fault, useLoading } from "./parts.tsx";
-import { count, dollars, duration, oneLine, pretty, visible } from "./shown.ts";
+import { costOf, count, duration, oneLine, pretty, visible } from "./shown.ts";
 
 export function StateAfter(props: { readonly own: string; readonly row: RunRow; readonly place: number }) {
   const { own, row, place } = props;
@@ -125,7 +125,7 @@ export function Tokens({ rows }: { readonly rows: readonly RunRow[] }) {
 }
 
 function TokenLine({ row, usage }: { readonly row: RunRow; readonly usage: Usage }) {
-  const { inputTokens, cachedInputTokens, outputTokens, reasoningTokens, costUsd } = usage;
+  const { inputTokens, cachedInputTokens, outputTokens, reasoningTokens } = usage;
   return (
     <tr>
       <td>
@@ -137,7 +137,7 @@ function TokenLine({ row, usage }: { readonly row: RunRow; readonly usage: Usage
       <td class="number">
         {count(outputTokens)} ({count(reasoningTokens)})
       </td>
-      <td class="number">{dollars(costUsd)}</td>
+      <td class="number">{costOf(usage)}</td>
       <td class="number">{duration(row.firstTextMs)}</td>
       <td class="number">{duration(row.durationMs)}</td>
     </tr>

@@ -212,6 +212,7 @@ const usageNames = {
   cacheWriteTokens: true,
   reasoningTokens: true,
   costUsd: true,
+  unpricedTokens: true,
   estimated: true,
 } as const satisfies OptionNames<Usage>;
 

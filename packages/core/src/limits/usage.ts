@@ -15,14 +15,18 @@ export interface Usage {
   readonly cacheWriteTokens: number;
   /** Output tokens that the model spent on reasoning; 0 where the provider does not report them. */
   readonly reasoningTokens: number;
-  /** US dollars; left out where the provider reports none. */
+  /** US dollars; left out where none are known. With `unpricedTokens` they are only a part: it has cost at least this. */
   readonly costUsd?: number;
+  /** Input and output tokens whose cost is not in `costUsd`, because it is not known; left out where there are none. */
+  readonly unpricedTokens?: number;
   /** Whether a part of the numbers was not reported and is an estimate. */
   readonly estimated: boolean;
 }
 
 /** The usage that a provider reports; what it leaves out is estimated. */
-export type ReportedUsage = { readonly [K in Exclude<keyof Usage, "estimated">]?: number | undefined };
+export type ReportedUsage = {
+  readonly [K in Exclude<keyof Usage, "estimated">]?: number | undefined;
+};
 
 /** Nothing spent: what sums begin with. */
 export const noUsage: Usage = Object.freeze({
@@ -46,8 +50,8 @@ function countOf(value: unknown, isWhole: boolean): number | undefined {
 /**
  * Reads usage that a provider or an application reports. A count of tokens that is missing, negative or not finite is
  * replaced by the estimate, and a fraction is rounded up; a cost that is not a finite number from 0 is left out. The
- * result is marked as estimated where a count was replaced or a given value could not be read. Zero stays zero. Never
- * throws.
+ * result is marked as estimated where a count was replaced or a given value could not be read. Zero stays zero. What a
+ * sum has of tokens without a cost stays beside its cost. Never throws.
  */
 export function countUsage(
   reported: unknown,
@@ -83,7 +87,15 @@ export function countUsage(
     reasoningTokens,
     estimated,
   };
-  return costUsd === undefined ? usage : { ...usage, costUsd };
+  if (costUsd === undefined) return usage;
+  const unpriced = Math.min(
+    countOf(
+      fieldOf(reported, (given) => given.unpricedTokens),
+      true,
+    ) ?? 0,
+    totalTokens,
+  );
+  return unpriced === 0 ? { ...usage, costUsd } : { ...usage, costUsd, unpricedTokens: unpriced };
 }
 
 /**
@@ -104,7 +116,15 @@ export function sumOf(a: number, b: number): number {
   return Math.min(a + b, Number.MAX_SAFE_INTEGER);
 }
 
-/** The sum of two usages, finite however large they are; the cost is there as soon as one of them has one. */
+/** Tokens of a usage whose cost is not known; all of them, where it has no cost. */
+export function unpricedTokensOf({ costUsd, totalTokens, unpricedTokens = 0 }: Usage): number {
+  return costUsd === undefined ? totalTokens : unpricedTokens;
+}
+
+/**
+ * The sum of two usages, finite however large they are. The cost is there as soon as one of them has one; tokens that have
+ * none are counted beside it.
+ */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = {
     inputTokens: sumOf(a.inputTokens, b.inputTokens),
@@ -114,7 +134,9 @@ export function addUsage(a: Usage, b: Usage): Usage {
     cacheWriteTokens: sumOf(a.cacheWriteTokens, b.cacheWriteTokens),
     reasoningTokens: sumOf(a.reasoningTokens, b.reasoningTokens),
     estimated: a.estimated || b.estimated,
-  } satisfies Required<Omit<Usage, "costUsd">>;
+  } satisfies Required<Omit<Usage, "costUsd" | "unpricedTokens">>;
   if (a.costUsd === undefined && b.costUsd === undefined) return sum;
-  return { ...sum, costUsd: Math.min((a.costUsd ?? 0) + (b.costUsd ?? 0), Number.MAX_VALUE) };
+  const costUsd = Math.min((a.costUsd ?? 0) + (b.costUsd ?? 0), Number.MAX_VALUE);
+  const unpricedTokens = sumOf(unpricedTokensOf(a), unpricedTokensOf(b));
+  return unpricedTokens === 0 ? { ...sum, costUsd } : { ...sum, costUsd, unpricedTokens };
 }

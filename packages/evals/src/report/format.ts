@@ -141,7 +141,8 @@ function gateLines({ gates }: EvalReport): readonly Line[] {
 }
 
 function endLines({ ended, reused, spent, lost }: EvalReport): readonly string[] {
-  const cost = spent.costUsd === undefined ? "" : `, ${spent.costUsd.toFixed(4)} US dollars`;
+  const least = spent.unpricedTokens === undefined ? "" : "at least ";
+  const cost = spent.costUsd === undefined ? "" : `, ${least}${spent.costUsd.toFixed(4)} US dollars`;
   const gone = lost.totalTokens === 0 ? "" : `, of which about ${lost.totalTokens} were lost with a killed run`;
   const end = ended === undefined ? [] : [`ended        ${ended.why}: ${ended.message}`];
   const kept = reused === 0 ? [] : [`kept         ${plural(reused, "attempt")} of earlier runs`];

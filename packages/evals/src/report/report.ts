@@ -46,7 +46,8 @@ export interface Reported {
 }
 
 const measures: Readonly<Record<Measure, PickNumber>> = {
-  costUsd: ({ usage }) => usage.costUsd,
+  // A part of a cost is no cost: a variant would look cheaper by what is not known of it.
+  costUsd: ({ usage }) => (usage.unpricedTokens === undefined ? usage.costUsd : undefined),
   inputTokens: ({ usage }) => usage.inputTokens,
   outputTokens: ({ usage }) => usage.outputTokens,
   turns: ({ turns }) => turns,

@@ -11,7 +11,7 @@ import { Dispatches, reduceInLogs } from "./dispatches.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import { keptFeedback } from "./kept-feedback.ts";
 import type { Prefix } from "./prefix.ts";
-import { restoredFailure } from "./tape-limits.ts";
+import { restoredFailure, type Asked } from "./tape-limits.ts";
 import { dispatchesUndone, undoneAmong, type Fate } from "./undone.ts";
 
 /** How entries of the record reach session and listeners. */
@@ -42,6 +42,9 @@ const ofCalls = new Set<FrameworkEvent["type"]>([
   "feedback.given",
   "transaction.failed",
 ]);
+
+/** What asks for limits before a request is sent. */
+const ofRequests = new Set<string>(["checkRequest", "reserve"] satisfies readonly Asked[]);
 
 /** Answers the calls whose end stands in the record; undefined: it has none of them. */
 export async function keptCalls(
@@ -124,6 +127,8 @@ function placesOf(
     const entry = entries[place] as JournalEntry;
     if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
     if (afterCalls.has(entry.kind)) return { end, isLast: false };
+    // A limit that the next request met is left for its turn.
+    if (entry.kind === "stopped" && ofRequests.has(entry.by)) return { end, isLast: false };
     // A question that ended the attempt is left, for what comes to it.
     if (entry.kind === "suspended" && !entries.slice(place).some((later) => isEndOf(later, run, ids))) {
       return { end, isLast: false };

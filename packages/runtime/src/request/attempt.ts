@@ -229,7 +229,10 @@ function chargeRequest(
   // Checked before others spend from a shared budget.
   const passed = run.limits.check("response");
   deltas?.complete(answer.message);
-  return { response: answer, usage, stop: passed ?? run.limits.unpriced(usage) };
+  // What another try has cost is no cost of this answer.
+  const own = answer.route?.findLast(({ outcome }) => outcome === "answered")?.usage;
+  const stop = passed ?? run.limits.unpriced(own === undefined ? usage : countUsage(own, noUsage));
+  return { response: answer, usage, stop };
 }
 
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */

@@ -242,10 +242,8 @@ export function atPrice(run: Run, prices: Asked["prices"], usage: Usage): Usage 
 
 /** A usage as a provider reports it. */
 export function reported(usage: Usage): ReportedUsage {
-  const { inputTokens, outputTokens, totalTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens, costUsd } =
-    usage;
-  const tokens = { inputTokens, outputTokens, totalTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens };
-  return costUsd === undefined ? tokens : { ...tokens, costUsd };
+  const { estimated: _, ...given } = usage;
+  return given;
 }
 
 /** The sum, where either may be nothing. */

@@ -1,14 +1,5 @@
-import {
-  AbortedError,
-  DefinitionError,
-  JournalError,
-  systemClock,
-  trackBudget,
-  type PromptResponse,
-  type PromptTemplate,
-} from "@proviso/core";
-import { describeValue, noUsage, setAlarm } from "@proviso/core/internal";
-import { checkOptionNames } from "@proviso/core/provider";
+import { AbortedError, JournalError, systemClock, type PromptResponse, type PromptTemplate } from "@proviso/core";
+import { noUsage, setAlarm } from "@proviso/core/internal";
 import type { Journal } from "@proviso/journal";
 import { wasDecidedSo } from "@proviso/journal/internal";
 import { systemId } from "@proviso/runtime/internal";
@@ -18,14 +9,13 @@ import { paramsOf, type RunJob, type RunKind } from "../kinds.ts";
 import type { RunProgress } from "../progress.ts";
 import { QueueError, type RunQueue } from "../queue.ts";
 import { patient } from "./connections.ts";
+import { checkJob } from "./check-job.ts";
 import { makeDue, makeDueIfDecided } from "./due.ts";
 import { jobIdOf, Shelf, type JobData, type RedisOptions, type Standing } from "./shelf.ts";
 
 export type { RedisOptions } from "./shelf.ts";
 
-const jobOptionNames = { id: true, priority: true, delayMs: true, deadline: true, budget: true } as const;
 const defaultPriority = 1_000;
-const longestPriority = 2_097_152;
 /** A message that was lost is made good by asking. */
 const askAgainMs = 2_000;
 
@@ -76,6 +66,7 @@ class BullmqRunQueue implements RunQueue {
       deadlineAt: deadline?.expiresAt.getTime(),
       budget,
       failures: 0,
+      ...(known?.state === "open" && standing?.state === "failed" ? { again: true } : {}),
     };
     const queue = await this.#open();
     // BullMQ keeps the first job of an id.
@@ -99,11 +90,13 @@ class BullmqRunQueue implements RunQueue {
     const standing = await this.#ended(id, signal);
     if (standing.state === "cancelled") throw await this.#cancelled(kind.prompt.name, id, standing);
     const known = await this.#journal.describe(id);
-    if (known === undefined) {
+    const isOpen = known?.state === "open" || known?.state === "suspended";
+    if (known === undefined || isOpen) {
+      const when = isOpen ? "was given up, and goes on where it was when it is added again" : "failed before it began";
       const why =
         standing.message === undefined
           ? `has ended, and the journal does not have it any more`
-          : `failed before it began: ${standing.message}`;
+          : `${when}: ${standing.message.replace(/\.$/u, "")}`;
       throw new QueueError(`The run "${id}" ${why}.`, { reason: "failed", run: id });
     }
     const { session: _, ...options } = kind.options?.({ id }) ?? {};
@@ -253,8 +246,12 @@ class BullmqRunQueue implements RunQueue {
   /** How the run ended; undefined: it has not. */
   async #standing(id: string): Promise<Standing | undefined> {
     const standing = await this.#shelf.standing(id);
-    if (standing !== undefined && standing.state !== "suspended") return standing;
-    if ((await (await this.#open()).getJob(jobIdOf(id))) !== undefined) return undefined;
+    // What was given up may have been added again.
+    const isOver = standing !== undefined && standing.state !== "suspended";
+    if (isOver && standing.state !== "failed") return standing;
+    const job = await (await this.#open()).getJob(jobIdOf(id));
+    if (isOver && job?.data.again !== true) return standing;
+    if (job !== undefined) return undefined;
     // The queue may have lost what the journal still has; and a worker may just have ended it.
     const known = await this.#journal.describe(id);
     if (known === undefined) {
@@ -275,26 +272,5 @@ class BullmqRunQueue implements RunQueue {
       messages: [],
       toolResults: [],
     });
-  }
-}
-
-function checkJob(job: RunJob): void {
-  checkOptionNames("RunQueue.add", job, jobOptionNames);
-  const { priority, delayMs, deadline, budget } = job;
-  if (deadline !== undefined && !Number.isFinite(deadline?.expiresAt?.getTime?.())) {
-    throw new DefinitionError(
-      `RunQueue.add: deadline must be one that deadlineIn or deadlineAt made, not ${describeValue(deadline)}.`,
-    );
-  }
-  if (budget !== undefined) trackBudget(budget);
-  if (priority !== undefined && !(Number.isSafeInteger(priority) && priority >= 0 && priority <= longestPriority)) {
-    throw new DefinitionError(
-      `RunQueue.add: priority must be a whole number from 0 to ${longestPriority}, not ${describeValue(priority)}.`,
-    );
-  }
-  if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
-    throw new DefinitionError(
-      `RunQueue.add: delayMs must be a whole number, 0 or more, not ${describeValue(delayMs)}.`,
-    );
   }
 }

@@ -106,7 +106,7 @@ class RunWorker implements AsyncDisposable {
     const { data } = job;
     const attempts = lossesInVain(job) + data.failures;
     if (attempts > this.#maxAttempts) return this.#giveUp(data.id, attempts);
-    await this.#shelf.setGoing(data.id);
+    await this.#shelf.setGoing(data.id, data.again === true);
     const controller = new AbortController();
     this.#inHand.set(data.id, controller);
     try {

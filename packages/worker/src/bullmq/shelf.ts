@@ -23,6 +23,8 @@ export interface JobData extends QueuedRun {
   readonly failures: number;
   /** The steps that it had when a worker was lost, and how many had been lost before one of those. Left out: none was. */
   readonly gained?: { readonly steps: number; readonly losses: number } | undefined;
+  /** Whether it was added again after the queue had given it up, while its journal had it as open. Left out: it was not. */
+  readonly again?: true | undefined;
 }
 
 /** A run that is not in the queue: it has ended, or waits for a decision. */
@@ -48,12 +50,16 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('HINCRBY', KEYS[2], string.match(ARGV[2], '^[a-z]+'), 1)
 return 1`;
 
-/** Takes away that a run waits for a decision. An end stays: a worker may take a job up late that another one has ended. */
+/**
+ * Takes away that a run waits for a decision, or that it was given up, where it was added again. Another end stays: a worker
+ * may take a job up late that another one has ended.
+ */
 const setGoing = `
 local old = redis.call('HGET', KEYS[1], ARGV[1])
-if old and string.match(old, '^[a-z]+') == 'suspended' then
+local state = old and string.match(old, '^[a-z]+')
+if state == 'suspended' or (state == 'failed' and ARGV[2] == 'again') then
   redis.call('HDEL', KEYS[1], ARGV[1])
-  redis.call('HINCRBY', KEYS[2], 'suspended', -1)
+  redis.call('HINCRBY', KEYS[2], state, -1)
 end
 return 1`;
 
@@ -109,10 +115,10 @@ export class Shelf implements AsyncDisposable {
     await this.send("ended", { id });
   }
 
-  /** The run is worked on: it waits for no decision. */
-  async setGoing(id: string): Promise<void> {
+  /** The run is worked on: it waits for no decision. `isAgain`: it was added again after it was given up. */
+  async setGoing(id: string, isAgain: boolean): Promise<void> {
     const redis = await this.connections.commands();
-    await redis.eval(setGoing, 2, this.key("states"), this.key("counts"), jobIdOf(id));
+    await redis.eval(setGoing, 2, this.key("states"), this.key("counts"), jobIdOf(id), isAgain ? "again" : "");
   }
 
   /**

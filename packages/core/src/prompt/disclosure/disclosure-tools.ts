@@ -60,6 +60,9 @@ function openSections(summarised: readonly SummarisedSection[]): Tool<unknown> {
         ...(typeof reason === "string" ? [] : [{ path: "reason", message: "must be a text" }]),
       ],
     ),
+    // What is open stands in the session.
+    idempotent: true,
+    transactional: true,
     execute(input) {
       const { keys, reason } = input as { readonly keys: readonly string[]; readonly reason: string };
       const unknown = keys.filter((key) => summarised.every(({ path }) => path !== key));
