@@ -130,6 +130,8 @@ test("SEC-1 OBS-2 what an observer throws after the evaluation shows no secret o
   ];
   const adapter = agent({ before: "", pieces: 5 }, { logger, observers });
   await adapter.evaluate(prompt.bind());
+  // The promise of the observer is not waited for.
+  await new Promise((resolve) => setImmediate(resolve));
   expect(thrown).toHaveLength(1);
   expect(printed(logger.records)).toContain("after it: [secret]");
   expect(printed(logger.records)).not.toContain(secret);
