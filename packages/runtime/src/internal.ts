@@ -35,6 +35,8 @@ export {
 export { decodeText, grepFiles, readLines, selectLines } from "./resources/reading.ts";
 export type { SearchedFile } from "./resources/reading.ts";
 export { isSecret, openSecrets } from "./secrets.ts";
+export type { Secrets } from "./secrets.ts";
+export { beginningOf, endOf } from "./secrets/cut.ts";
 export { committedWith } from "./transactions/committed-with.ts";
 export type { CommittedWith } from "./transactions/committed-with.ts";
 export { redactionOf } from "./secrets/structure.ts";

@@ -6,6 +6,7 @@ import type { Limits } from "../limits.ts";
 import type { Attempts } from "../attempts.ts";
 import { hasAttempts, RecordedAttempts } from "./attempts.ts";
 import type { Run } from "../run.ts";
+import { joinSecrets } from "../secrets.ts";
 import type { EvaluationOutcome, UsageEstimate } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 
@@ -21,6 +22,7 @@ export class ReadTape {
   readonly blobs: Blobs | undefined;
   readonly hasAttempts: boolean;
   protected readonly opened: OpenedSource;
+  readonly #secrets: RunSource["secrets"];
 
   constructor(source: RunSource, opened: OpenedSource, { clock }: World) {
     this.runId = source.id;
@@ -30,7 +32,13 @@ export class ReadTape {
     this.signal = source.signal;
     this.blobs = source.blobs;
     this.opened = opened;
+    this.#secrets = source.secrets;
     this.hasAttempts = hasAttempts(opened.entries);
+  }
+
+  /** What the record hides is hidden here, too: the two are compared. */
+  hiding(world: World): World {
+    return { ...world, secrets: joinSecrets(world.secrets, this.#secrets) };
   }
 
   runAgain(): void {}
