@@ -115,7 +115,7 @@ function watch(
       if (!stdout.add(chunk)) resolve("flooded");
     });
   });
-  child.stderr?.on("data", (chunk: Buffer) => void stderr.add(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => stderr.add(chunk));
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
   return { child, exited, closed, flooded, printed: () => stdout.length() };
 }

@@ -24,7 +24,7 @@ export function startInGroup(command: Command): GroupProcess | Exit {
   const errors = lastText(keptErrors, command.beside);
   const exited = exitOf(child);
   // There are no streams where the system has no descriptors left.
-  child.stderr?.on("data", (chunk: Buffer) => void errors.add(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => errors.add(chunk));
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
   const leader = child.pid;
   if (leader !== undefined) holdGroup(leader);

@@ -193,7 +193,7 @@ export class TapeEntries {
   /** `ahead`: how many steps after those that were taken it is. */
   diverge({ what, ...shown }: Difference, ahead = 0): never {
     const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
-    // Before any of it is cut for a message.
+    // A message cuts it: it is hidden first.
     const hidden = this.main === undefined ? shown : this.main.redaction.value(shown);
     const divergence = { step, evaluationId: this.evaluationId, what, ...hidden };
     return this.fail(divergedFault(this.runId, divergence, !this.isReplay));

@@ -1,7 +1,7 @@
 // What a cut leaves of a secret is found by no search: a text is cut before a secret or after it, never inside one.
 import type { Secrets } from "../secrets.ts";
 
-/** Which side of a secret a cut moves to. */
+/** The side of a secret that a cut moves to. */
 export type Side = "before" | "after";
 
 /** Returns the place, or the nearest one on that side which is inside no form. */
