@@ -10,7 +10,14 @@ import { endOf, type Secrets } from "@proviso/runtime/internal";
 import { basename } from "node:path";
 import { fromOutput, payloadOf } from "./from-output.ts";
 import { whyNotStarted } from "@proviso/node/internal";
-import { checkOptions, environmentFor, openedSecretsOf, secretsOf, type CheckedOptions, type CommandLineOptions } from "./options.ts";
+import {
+  checkOptions,
+  environmentFor,
+  openedSecretsOf,
+  secretsOf,
+  type CheckedOptions,
+  type CommandLineOptions,
+} from "./options.ts";
 import { largestOutput, runCommand, type Ended } from "./run-command.ts";
 import { toPrompt } from "./to-prompt.ts";
 
@@ -72,8 +79,7 @@ function failureOf(
     cause,
   });
   if (notStarted !== undefined) return failed(whyNotStarted(notStarted, command, cwd), notStarted);
-  if (stop === "flooded")
-    return failed(`was ended: it printed more than ${largestOutput} bytes.${printed}`);
+  if (stop === "flooded") return failed(`was ended: it printed more than ${largestOutput} bytes.${printed}`);
   if (stop === "timeout") {
     const message = `The command ${name} did not answer within ${timeoutMs} ms.${printed}`;
     return {
@@ -86,9 +92,7 @@ function failureOf(
   if (signal !== null) return failed(`was ended by ${signal}.${printed}`);
   if (exitCode !== 0) return failed(`exited with code ${exitCode}.${printed}`);
   if (unread)
-    return failed(
-      `closed its standard input before it had read the prompt: let it read to the end.${printed}`,
-    );
+    return failed(`closed its standard input before it had read the prompt: let it read to the end.${printed}`);
   return undefined;
 }
 

@@ -43,7 +43,9 @@ test("SEC-1 CMD-4 the output that is kept is cut before a secret", async () => {
   ] as const) {
     const text = `${JSON.stringify(begin)} + ${letters(4_096 - begin.length - key.length + 1)} + ${whole} + ${letters(99)}`;
     const error = await failureOf(running(commandLine, printing("stdout", text, then)).evaluate(hello));
-    expect(error.providerPayload).toMatchObject({ stdout: `${begin}${"y".repeat(4_096 - begin.length - key.length + 1)}` });
+    expect(error.providerPayload).toMatchObject({
+      stdout: `${begin}${"y".repeat(4_096 - begin.length - key.length + 1)}`,
+    });
     expect(shownOf(error)).toBeLessThan(3);
   }
 });

@@ -39,9 +39,7 @@ export function messageOf(error: unknown): string {
   try {
     // A subclass may have made its message anything.
     const message = String(error instanceof Error ? error.message : error);
-    return message.length <= longestMessage
-      ? message
-      : `${wordsOf(message)}… (${message.length} characters)`;
+    return message.length <= longestMessage ? message : `${wordsOf(message)}… (${message.length} characters)`;
   } catch {
     return "Something was thrown that has no message.";
   }

@@ -1,11 +1,11 @@
 // What the repository's own packages share of the kernel. It is not for users: names here change without notice.
 export { untilAborted } from "./abort.ts";
 export { internalsOf } from "./nested/adapter-internals.ts";
-export type { AdapterFacts } from "./nested/adapter-internals.ts";
+export type { AdapterFacts, AdapterInternals } from "./nested/adapter-internals.ts";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
 export { trackerOf } from "./budgets.ts";
 export { environmentNames, systemId } from "./environment.ts";
-export { toolSpecs } from "./inner-loop.ts";
+export { runInnerLoop, toolSpecs } from "./inner-loop.ts";
 export { hiddenField } from "./hidden-field.ts";
 export { logSafely } from "./logging.ts";
 export { closingBracket } from "./output/brackets.ts";

@@ -28,10 +28,7 @@ export function isCause(error: unknown): boolean {
   return error instanceof RefusedError || error instanceof RequestError || error instanceof WireError;
 }
 
-export function timedOut(
-  { exitCode, signal, stderr }: Left,
-  options: CheckedAgentOptions,
-): ModelFailure {
+export function timedOut({ exitCode, signal, stderr }: Left, options: CheckedAgentOptions): ModelFailure {
   const { command, timeoutMs } = options;
   const printed = stderrShown(stderr, openedSecretsOf(options));
   const message = `The agent ${JSON.stringify(command)} did not answer within ${timeoutMs} ms.${printed}`;

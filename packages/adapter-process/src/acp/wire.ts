@@ -37,7 +37,9 @@ export function wireOf(
 ): Stream {
   const unanswered = new Unanswered();
   const asked = new Set<unknown>();
-  const readable = ReadableStream.from(messagesOf(stdout, { unanswered, asked, onUpdate, secrets })) as ReadableStream<AnyMessage>;
+  const readable = ReadableStream.from(
+    messagesOf(stdout, { unanswered, asked, onUpdate, secrets }),
+  ) as ReadableStream<AnyMessage>;
   const writable = new WritableStream<AnyMessage>({
     async write(message) {
       if ("id" in message && "method" in message) asked.add(message.id);

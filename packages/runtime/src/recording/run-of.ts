@@ -34,8 +34,16 @@ async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
   const { entries } = await source.open();
   await source.close();
   const [begun] = entries;
-  const isAgent = entries.find((entry) => entry.kind === "asked")?.isAgent === true;
-  if (begun?.kind === "begun") return { ...begun, params: recordedParams(entries), isAgent };
+  const kinds = entries.flatMap((entry) =>
+    entry.kind === "asked" && entry.evaluationId === begun?.evaluationId
+      ? [{ turn: entry.turn, isAgent: entry.isAgent === true }]
+      : [],
+  );
+  const isAgent = kinds[0]?.isAgent === true;
+  const ofAgents = kinds.filter((kind) => kind.isAgent);
+  const isMixed = ofAgents.length > 0 && ofAgents.length < kinds.length;
+  const agentTurns = isMixed ? new Set(ofAgents.map(({ turn }) => turn)) : undefined;
+  if (begun?.kind === "begun") return { ...begun, params: recordedParams(entries), isAgent, agentTurns };
   throw new JournalError(`The run "${source.id}" has not begun.`, { reason: "not_found", run: source.id });
 }
 

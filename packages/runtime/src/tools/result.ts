@@ -98,12 +98,7 @@ const longestText = 64 * 1024;
 /**
  * What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden.
  */
-export function toolMessage(
-  call: ToolCall,
-  result: ToolResult,
-  longest = longestText,
-  secrets?: Secrets,
-): ToolMessage {
+export function toolMessage(call: ToolCall, result: ToolResult, longest = longestText, secrets?: Secrets): ToolMessage {
   const value = result.success && !result.hideValue ? valueText(result.value) : "";
   const between = result.message === "" || value === "" ? "" : "\n\n";
   const message: ToolMessage = {
