@@ -35,6 +35,8 @@ export class ProcessTransport implements Transport {
   readonly #secrets: Secrets | undefined;
   #process: GroupProcess | undefined;
   #isClosed = false;
+  /** Whether it has closed its standard output and lives on. */
+  #isMute = false;
   readonly #arrived: JSONRPCMessage[] = [];
   #delivering: Promise<void> | undefined;
 
@@ -54,6 +56,13 @@ export class ProcessTransport implements Transport {
     const buffer = new this.#sdk.ReadBuffer();
     process.stdout.on("data", (chunk: Buffer) => this.#read(buffer, chunk));
     const rest = new Promise<void>((resolve) => process.stdout.once("close", resolve));
+    void rest.then(async () => {
+      const exit = await within(restMs, () => process.exited);
+      if (exit !== undefined || this.#isClosed) return;
+      this.#isMute = true;
+      await this.#delivering;
+      await this.close();
+    });
     void process.exited.then(async (exit) => {
       await within(restMs, () => rest);
       await this.#delivering;
@@ -77,7 +86,8 @@ export class ProcessTransport implements Transport {
     const { command, cwd } = this.#command;
     if (this.exit?.error !== undefined) return whyNotStarted(this.exit.error, command, cwd);
     const { exitCode, signal } = this.exit ?? { exitCode: null, signal: null };
-    const how = signal === null ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
+    const ended = signal === null ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
+    const how = this.#isMute ? "closed its standard output" : ended;
     const all = this.#process?.stderr().trim() ?? "";
     const written = endOf(visibleText(all), shownErrors, this.#secrets).toWellFormed();
     return `${how}${written === "" ? "." : `, after it had written: ${written}`}`;

@@ -12,6 +12,7 @@ import type { OpenedSource, RunSource } from "./run-source.ts";
 
 /** A tape that appends nothing: all that is asked of it comes from a record. */
 export class ReadTape {
+  readonly #secrets: RunSource["secrets"];
   readonly runId: string;
   readonly attempt: number;
   readonly isReplay = false;
@@ -22,7 +23,6 @@ export class ReadTape {
   readonly blobs: Blobs | undefined;
   readonly hasAttempts: boolean;
   protected readonly opened: OpenedSource;
-  readonly #secrets: RunSource["secrets"];
 
   constructor(source: RunSource, opened: OpenedSource, { clock }: World) {
     this.runId = source.id;
