@@ -35,7 +35,7 @@ export class ProcessTransport implements Transport {
   readonly #secrets: Secrets | undefined;
   #process: GroupProcess | undefined;
   #isClosed = false;
-  /** Whether it has closed its standard output and lives on. */
+  /** true: it lives on without a standard output. */
   #isMute = false;
   readonly #arrived: JSONRPCMessage[] = [];
   #delivering: Promise<void> | undefined;
