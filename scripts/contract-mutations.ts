@@ -275,4 +275,28 @@ export const contractMutations: readonly Mutation[] = [
     replace: "again(events, ({ slot })",
     test: "packages/runtime/test/state/log-after-veto.test.ts",
   },
+  {
+    rule: "SEC-1",
+    breaks: "no cut goes through a secret",
+    file: "runtime/src/secrets/cut.ts",
+    find: 'secrets?.beside(text, at, "after") ?? at',
+    replace: "at",
+    test: "packages/runtime/test/secrets/cut.test.ts",
+  },
+  {
+    rule: "CMD-29",
+    breaks: "what an agent answers to nothing is passed over",
+    file: "adapter-process/src/acp/wire.ts",
+    find: "method === undefined ? !asked.delete(id)",
+    replace: "method === undefined ? false",
+    test: "packages/adapter-process/test/cut-secrets.test.ts",
+  },
+  {
+    rule: "RPL-3",
+    breaks: "a replay that runs calls hides what its journal hides",
+    file: "runtime/src/recording/rerun.ts",
+    find: "...this.hiding(setup.world),",
+    replace: "...setup.world,",
+    test: "packages/journal/test/rerun.test.ts",
+  },
 ];

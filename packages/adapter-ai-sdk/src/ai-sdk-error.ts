@@ -19,11 +19,11 @@ import { openaiAnswer } from "./openai-answer.ts";
 import type { Answer } from "./parts.ts";
 
 /** What a model threw, as data; by class and fields, and by message only where a service has no code for it. */
-export async function aiSdkFailure(error: unknown): Promise<ModelFailure> {
+export async function aiSdkFailure(error: unknown, secrets: readonly string[] = []): Promise<ModelFailure> {
   // Where a model failed its package is loaded already: this one is small, and not needed before.
   const errors = await import("@ai-sdk/provider");
   const thrown = lastOf(error);
-  return { ...classify(errors, thrown), cause: error };
+  return { ...classify(errors, thrown, secrets), cause: error };
 }
 
 /** The answer in a body of status 200 that its SDK refused for its shape, where it is one of OpenAI's. */
@@ -38,11 +38,11 @@ export function refusedAnswer(error: unknown): Answer | undefined {
 
 type Errors = typeof import("@ai-sdk/provider");
 
-function classify(errors: Errors, error: unknown): ModelFailure {
+function classify(errors: Errors, error: unknown, secrets: readonly string[]): ModelFailure {
   const message = deepestMessage(error);
   if (isTimeoutError(error)) return { failure: "throttle", kind: "timeout", message };
   if (isNetworkError(error)) return networkFailure(error, addressIn(error));
-  if (errors.APICallError.isInstance(error)) return withAddress(callFailure(error), error.url);
+  if (errors.APICallError.isInstance(error)) return withAddress(callFailure(error, secrets), error.url);
   if (errors.TypeValidationError.isInstance(error)) return unreadable(oddShape, error.value);
   const reason = reasonOf(errors, error);
   if (reason === "invalid_response") return unreadable(message, undefined);
@@ -97,7 +97,7 @@ function reasonOf(errors: Errors, error: unknown): ProviderErrorReason | undefin
 
 const oddShape = "it has another shape than its SDK expects";
 
-function callFailure(error: APICallError): ModelFailure {
+function callFailure(error: APICallError, secrets: readonly string[]): ModelFailure {
   const { statusCode: status, responseBody, message } = error;
   const body = bodyOf(error);
   // A response that failed has status 200; the status here is the SDK's own idea.
@@ -111,14 +111,14 @@ function callFailure(error: APICallError): ModelFailure {
     if (error.isRetryable) return { failure: "throttle", kind: "unknown", message };
     return { failure: "provider", reason: "unknown", message };
   }
-  return bodyFailure(responseBody, message);
+  return bodyFailure(responseBody, message, secrets);
 }
 
 /** A body of status 200 that the SDK could not use. */
-function bodyFailure(text: string | undefined, message: string): ModelFailure {
+function bodyFailure(text: string | undefined, message: string, secrets: readonly string[]): ModelFailure {
   if (text === undefined) return unreadable(message, undefined);
   const json = parseBody(text);
-  if (!json.ok) return unreadableBody(text, json.error);
+  if (!json.ok) return unreadableBody(text, json.error, secrets);
   // Routers answer with status 200 before they know that it failed.
   if (isRecord(json.value) && isRecord(json.value["error"])) return errorObjectFailure(json.value);
   if (isRecord(json.value)) return unreadable(oddShape, json.value);

@@ -115,18 +115,18 @@ function warnings(environment: Environment, { name, modelId }: ModelSource): War
 
 async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<ModelResponse | ModelFailure> {
   const { signal } = request;
-  const { clock = systemClock, timeoutMs = defaultTimeoutMs } = call.settings;
+  const { clock = systemClock, timeoutMs = defaultTimeoutMs, secrets } = call.settings;
   using until = guardRequest(signal, clock, timeoutMs);
   try {
     const answer = await answerTo(call, request, until);
-    if ("error" in answer) return await aiSdkFailure(answer.error);
+    if ("error" in answer) return await aiSdkFailure(answer.error, secrets);
     warn(answer.warnings);
     return fromAiSdk(call, request, answer);
   } catch (error) {
     signal.throwIfAborted();
-    if (until.signal.aborted) return await aiSdkFailure(until.signal.reason);
+    if (until.signal.aborted) return await aiSdkFailure(until.signal.reason, secrets);
     const answer = refusedAnswer(error);
-    return answer === undefined ? await aiSdkFailure(error) : fromAiSdk(call, request, answer);
+    return answer === undefined ? await aiSdkFailure(error, secrets) : fromAiSdk(call, request, answer);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ModelFailure } from "@proviso/core";
 import { parseJson, type JsonResult } from "@proviso/core/provider";
-import { closingBracket } from "@proviso/runtime/internal";
+import { beginningOf, closingBracket, openSecrets } from "@proviso/runtime/internal";
 
 /** Characters of a body, or of one event of a stream, that are read at the most. */
 export const longestBody = 64 * 1024 * 1024;
@@ -9,18 +9,22 @@ export const longestStream = 4 * longestBody;
 /** Characters of an unreadable body that are kept. */
 const keptLength = 4_096;
 
-/** JSON of a body, or of one event of a stream. */
+/** JSON of a body, or of one event of a stream. Its error quotes no part of a text: that may be a part of a secret. */
 export function parseBody(text: string): JsonResult {
-  return parseJson(text, { maxDepth: 256, maxLength: longestBody });
+  const json = parseJson(text, { maxDepth: 256, maxLength: longestBody });
+  return json.ok ? json : { ok: false, error: json.error.replace(cutExcerpt, "") };
 }
+
+/** What V8 shows of a text that is longer: `Unexpected token 's', ..."key": sk-ve"... is not valid JSON`. */
+const cutExcerpt = /, (?:\.\.\.".*"|".*"\.\.\.)(?:\.\.\.)?(?= is not valid JSON$)/s;
 
 /**
  * The failure of a body that `parseBody` did not read. One that is empty, or that begins as JSON and ends inside it,
  * was cut, and is worth asking again (`unknown`); any other is `invalid_response`. Its first 4,096 characters are the
- * payload.
+ * payload; where one of `secrets` stands across their end, what is before it.
  */
-export function unreadableBody(text: string, error: string): ModelFailure {
-  const payload = text.slice(0, keptLength);
+export function unreadableBody(text: string, error: string, secrets?: readonly string[]): ModelFailure {
+  const payload = beginningOf(text, keptLength, openSecrets(secrets));
   if (isCut(text)) {
     return { failure: "throttle", kind: "unknown", message: "The provider's answer ends inside its JSON.", payload };
   }

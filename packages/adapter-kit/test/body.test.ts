@@ -40,6 +40,17 @@ test("OAI-9 of a long body the first 4,096 characters are kept", () => {
   expect(unreadableBody("x".repeat(5_000), "not JSON").payload).toBe("x".repeat(4_096));
 });
 
+test("SEC-1 OAI-9 what is kept of a long body ends before a secret, and its error quotes no part of one", () => {
+  const key = "sk-of-the-tests-0123456789-abcdef";
+  const kept = "x".repeat(4_096 - key.length + 1);
+  expect(unreadableBody(`${kept}${key} and more`, "not JSON", [key]).payload).toBe(kept);
+  for (const text of [`{"error": ${key}, "more": "${kept}"}`, `{"error": "${kept}" ${key}}`, `${kept} ${key}`, key]) {
+    const json = parseBody(text);
+    expect(json.ok ? "" : json.error).toMatch(/^not JSON: /);
+    if (text !== key) expect(json).not.toMatchObject({ error: expect.stringMatching(/sk-of|abcdef/) });
+  }
+});
+
 test("SEC-2 a body is bounded", () => {
   expect(parseBody(`"${"x".repeat(longestBody)}"`)).toMatchObject({ ok: false });
   expect(parseBody("[".repeat(257) + "]".repeat(257))).toMatchObject({ ok: false });

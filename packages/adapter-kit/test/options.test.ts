@@ -1,3 +1,4 @@
+import { shownAddress } from "@proviso/runtime/internal";
 import { DefinitionError } from "@proviso/core";
 import { checkBaseURL, checkModelSettings, environmentVariable, type ModelSettings } from "@proviso/adapter-kit";
 import { expect, test, vi } from "vitest";
@@ -64,4 +65,12 @@ test("LLC-10 a variable that is blank is as if left out", () => {
   expect(environmentVariable("PROVISO_TEST")).toBeUndefined();
   vi.unstubAllEnvs();
   expect(environmentVariable("PROVISO_TEST")).toBeUndefined();
+});
+
+test("SEC-1 SEC-5 a long address is shown up to a segment that would be cut", () => {
+  const key = "sk-of-the-tests-0123456789";
+  const path = "https://x.example/".padEnd(190, "p");
+  expect(shownAddress(`${path}/${key}/v1`)).toBe(`${path}/…`);
+  expect(shownAddress(`https://x.example/${"p".repeat(180)}${key}`)).toBe("https://x.example/…");
+  expect(shownAddress(path)).toBe(path);
 });

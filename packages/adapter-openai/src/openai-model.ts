@@ -32,7 +32,8 @@ import { responsesReader } from "./stream-responses.ts";
 export function openaiModel(given: OpenAIOptions): ModelProvider {
   const options = checkOptions(given);
   const connection = connect(options);
-  const redact = failureRedactor(secretsOf(options));
+  const secrets = secretsOf(options);
+  const redact = failureRedactor(secrets);
   const shown = (answer: ModelResponse | ModelFailure): ModelResponse | ModelFailure =>
     answer.failure === undefined ? answer : redact(answer);
   return Object.freeze({
@@ -48,7 +49,7 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
       ...settingsOfApi(options.api),
     }),
     // The service may have repeated the key.
-    generate: (request: ModelRequest) => answerTo(options, connection, request).then(shown),
+    generate: (request: ModelRequest) => answerTo({ ...options, secrets }, connection, request).then(shown),
   });
 }
 
@@ -87,10 +88,10 @@ async function answerTo(
 function read(
   opened: Opened,
   { onDelta }: ModelRequest,
-  { api, stallMs }: CheckedOptions,
+  { api, stallMs, secrets = [] }: CheckedOptions,
   { guard, timeoutMs }: { readonly guard: RequestGuard; readonly timeoutMs: number },
 ): Promise<Received | ModelFailure> {
-  if (onDelta === undefined) return receive(opened);
+  if (onDelta === undefined) return receive(opened, secrets);
   const reader = api === "responses" ? responsesReader(onDelta) : chatReader(onDelta);
-  return receiveStream(opened, reader, { guard, stallMs: stallMs ?? Math.min(timeoutMs, defaultStallMs) });
+  return receiveStream(opened, reader, { guard, secrets, stallMs: stallMs ?? Math.min(timeoutMs, defaultStallMs) });
 }

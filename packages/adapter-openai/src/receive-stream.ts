@@ -16,6 +16,7 @@ export interface StallGuard {
   readonly guard: RequestGuard;
   /** Milliseconds between two pieces of a stream. */
   readonly stallMs: number;
+  readonly secrets: readonly string[];
 }
 
 /**
@@ -25,12 +26,12 @@ export interface StallGuard {
 export async function receiveStream(
   { data, response }: Opened,
   reader: StreamReader,
-  { guard, stallMs }: StallGuard,
+  { guard, stallMs, secrets }: StallGuard,
 ): Promise<Received | ModelFailure> {
-  if (response !== undefined && !isStream(response.headers)) return receiveBody(response);
+  if (response !== undefined && !isStream(response.headers)) return receiveBody(response, secrets);
   // A stand-in for the client that does not stream.
   if (response === undefined && !isIterable(data)) return { body: data, ...statedIn(undefined) };
-  const listening = listenTo(reader);
+  const listening = listenTo(reader, secrets);
   guard.expect(stallMs);
   const received = (): void => guard.received();
   try {
@@ -49,7 +50,7 @@ export async function receiveStream(
 }
 
 /** Events on their way to the reader; an error among them is the end. */
-function listenTo(reader: StreamReader) {
+function listenTo(reader: StreamReader, secrets: readonly string[]) {
   let failure: ModelFailure | undefined;
   const readEvent = (event: unknown, name?: string): boolean => {
     if (name !== "error" && !(isRecord(event) && isRecord(event["error"]))) return reader.read(event);
@@ -63,7 +64,7 @@ function listenTo(reader: StreamReader) {
       if (data === "[DONE]") return true;
       const json = parseBody(data);
       if (json.ok) return readEvent(json.value, name);
-      failure = unreadableBody(data, json.error);
+      failure = unreadableBody(data, json.error, secrets);
       return true;
     },
     failure: () => failure,

@@ -32,20 +32,26 @@ export function statedIn(response: OpenResponse | undefined): Stated {
 const nothing: Stated = { costUsd: undefined, rateLimit: undefined };
 
 /** The body of an answer that was asked for as a whole. @throws what reading it throws. */
-export async function receive({ data, response }: Opened): Promise<Received | ModelFailure> {
-  if (response !== undefined && data === undefined) return receiveBody(response);
+export async function receive(
+  { data, response }: Opened,
+  secrets: readonly string[],
+): Promise<Received | ModelFailure> {
+  if (response !== undefined && data === undefined) return receiveBody(response, secrets);
   return { body: data, ...statedIn(response) };
 }
 
 /** The body of an answer that came as JSON. */
-export async function receiveBody(response: OpenResponse): Promise<Received | ModelFailure> {
+export async function receiveBody(
+  response: OpenResponse,
+  secrets: readonly string[],
+): Promise<Received | ModelFailure> {
   const text = await textOf(response);
   if (text === undefined) {
     return invalidResponse(`The provider's answer is longer than ${longestBody} bytes.`, undefined);
   }
   const json = parseBody(text);
   if (json.ok) return { body: json.value, ...statedIn(response) };
-  return unreadableBody(text, json.error);
+  return unreadableBody(text, json.error, secrets);
 }
 
 /** The pieces of a body. */

@@ -1,32 +1,38 @@
 import type { ModelFailure, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
 import { finishReasonIn } from "@proviso/core/internal";
-import { isRecord, parseJson } from "@proviso/core/provider";
-import { largestOutput } from "./run-command.ts";
+import { isRecord } from "@proviso/core/provider";
+import { parseBody } from "@proviso/adapter-kit";
+import { beginningOf, type Secrets } from "@proviso/runtime/internal";
 
 type Json = Readonly<Record<string, unknown>>;
 /** What stands on standard output, read. */
 type Read = ModelResponse | { readonly problem: string };
 
-const limits = { maxDepth: 256, maxLength: largestOutput };
-/** Bytes of an output that was no answer, as far as they are kept. */
+/** Characters of an output that was no answer, as far as they are kept. */
 const keptLength = 4_096;
 const keys = new Set(["text", "usage", "toolCalls", "model", "finishReason", "refusal"]);
 
 /** The answer that a command printed: one JSON object of the documented form, or plain text. */
-export function fromOutput(stdout: Buffer, stderr: string): ModelResponse | ModelFailure {
+export function fromOutput(stdout: Buffer, stderr: string, secrets: Secrets | undefined): ModelResponse | ModelFailure {
   const read = readOutput(stdout);
   if (!("problem" in read)) return read;
   return {
     failure: "provider",
     reason: "invalid_response",
     message: `The command's output cannot be read: ${read.problem}.`,
-    payload: payloadOf(stdout, stderr),
+    payload: payloadOf(stdout, stderr, secrets),
   };
 }
 
 /** Returns what a failed command printed. */
-export function payloadOf(stdout: Buffer, stderr: string): { readonly stdout: string; readonly stderr: string } {
-  return { stdout: stdout.subarray(0, keptLength).toString(), stderr };
+export function payloadOf(
+  stdout: Buffer,
+  stderr: string,
+  secrets: Secrets | undefined,
+): { readonly stdout: string; readonly stderr: string } {
+  // A secret across the end is looked for in what stands behind it.
+  const first = stdout.subarray(0, 16 * keptLength).toString();
+  return { stdout: beginningOf(first, keptLength, secrets), stderr };
 }
 
 function readOutput(stdout: Buffer): Read {
@@ -38,7 +44,7 @@ function readOutput(stdout: Buffer): Read {
   }
   const inner = withoutFence(text);
   if (!/^\s*\{/.test(inner)) return plain(text);
-  const json = parseJson(inner, limits);
+  const json = parseBody(inner);
   if (json.ok) return isAnswer(json.value) ? fromAnswer(json.value) : plain(text);
   // What begins as an answer was meant as one.
   return /^\s*\{\s*"(?:text|toolCalls|usage)"\s*:/.test(inner) ? { problem: json.error } : plain(text);

@@ -9,6 +9,7 @@ import {
 } from "@proviso/adapter-kit";
 import { variablesNamed } from "@proviso/node/internal";
 import { type AdapterOptions } from "@proviso/runtime";
+import { openSecrets, type Secrets } from "@proviso/runtime/internal";
 
 /** What `commandLine` takes. */
 export interface CommandLineOptions extends AdapterOptions {
@@ -82,4 +83,9 @@ export function environmentFor({ env }: CheckedOptions): Record<string, string> 
 export function secretsOf({ secrets = [], env = [], args = [] }: CommandLineOptions): readonly string[] {
   const variables = Object.fromEntries(env.map((name) => [name, process.env[name]]));
   return [...secrets, ...commandSecrets(variables, args)];
+}
+
+/** What is cut of a command's output goes beside these. undefined: there are none. */
+export function openedSecretsOf(options: CommandLineOptions): Secrets | undefined {
+  return openSecrets(secretsOf(options));
 }

@@ -5,7 +5,7 @@ import {
   firstBytes,
   holdGroup,
   keptErrors,
-  lastBytes,
+  lastText,
   letGo,
   noExit,
   reapMs,
@@ -14,6 +14,7 @@ import {
   within,
   type Command,
   type Exit,
+  type LastText,
   type OutputBuffer,
 } from "@proviso/node/internal";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
@@ -51,7 +52,7 @@ const alwaysTaken = 4_096;
 const quietMs = 100;
 /** Runs a command in a process group of its own, which is ended whatever happens. Never rejects. */
 export async function runCommand(command: Command, input: string, limits: RunLimits): Promise<Ended> {
-  const outputs = { stdout: firstBytes(largestOutput), stderr: lastBytes(keptErrors) };
+  const outputs = { stdout: firstBytes(largestOutput), stderr: lastText(keptErrors, command.beside) };
   const child = started(command);
   if (child instanceof Error) return endedBy({ notStarted: child }, outputs);
   const watched = watch(child, outputs);
@@ -87,10 +88,10 @@ async function runGroup(
 
 function endedBy(
   end: Partial<Omit<Ended, "stdout" | "stderr">>,
-  { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: OutputBuffer },
+  { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: LastText },
 ): Ended {
   const { notStarted, stop, exitCode = null, signal = null, unread = false } = end;
-  return { notStarted, stop, exitCode, signal, unread, stdout: stdout.bytes(), stderr: stderr.bytes().toString() };
+  return { notStarted, stop, exitCode, signal, unread, stdout: stdout.bytes(), stderr: stderr.text() };
 }
 
 interface Watched {
@@ -104,7 +105,7 @@ interface Watched {
 
 function watch(
   child: ChildProcessWithoutNullStreams,
-  { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: OutputBuffer },
+  { stdout, stderr }: { readonly stdout: OutputBuffer; readonly stderr: LastText },
 ): Watched {
   const exited = exitOf(child);
   const closed = new Promise<"closed">((resolve) => child.on("close", () => resolve("closed")));
@@ -114,7 +115,7 @@ function watch(
       if (!stdout.add(chunk)) resolve("flooded");
     });
   });
-  child.stderr?.on("data", (chunk: Buffer) => void stderr.add(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => stderr.add(chunk));
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
   return { child, exited, closed, flooded, printed: () => stdout.length() };
 }

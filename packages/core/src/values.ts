@@ -31,7 +31,7 @@ export function atOnce<T>(returned: T): T {
   throw new DefinitionError("It must be answered at once, not with a promise.");
 }
 
-/** UTF-16 units of a message that are kept. */
+/** UTF-16 units of a message that are kept at most: the cut is between two words, so that it goes through no key. */
 const longestMessage = 1024 * 1024;
 
 /** The message of whatever was thrown, even where it cannot be shown; of a long one the beginning. */
@@ -39,12 +39,16 @@ export function messageOf(error: unknown): string {
   try {
     // A subclass may have made its message anything.
     const message = String(error instanceof Error ? error.message : error);
-    return message.length <= longestMessage
-      ? message
-      : `${message.slice(0, longestMessage)}… (${message.length} characters)`;
+    return message.length <= longestMessage ? message : `${wordsOf(message)}… (${message.length} characters)`;
   } catch {
     return "Something was thrown that has no message.";
   }
+}
+
+function wordsOf(message: string): string {
+  let end = longestMessage;
+  while (end > 0 && !/\s/.test(message.charAt(end))) end -= 1;
+  return message.slice(0, end);
 }
 
 /** A value as a message can show it: short, and never a throw, whatever it is. */

@@ -8,11 +8,13 @@ import {
   type Prompt,
   type PromptResponse,
   type PromptTemplate,
+  type ProviderAdapter,
   type Session,
   type SessionEvent,
 } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { agentAdapter, createSession, modelAdapter, type AgentDriver } from "@proviso/runtime";
+import { internalsOf, runInnerLoop, type AdapterInternals } from "@proviso/runtime/internal";
 import { recordedBeginning } from "@proviso/runtime/recording";
 
 /** What a recorded run came to, through the code of today. */
@@ -42,7 +44,7 @@ export async function replay<Output>(
   const events: SessionEvent[] = [];
   const session = createSession({ id: begun.session.id });
   session.on("*", (event) => void events.push(event));
-  const adapter = begun.isAgent ? agentAdapter(recordedAgent(begun)) : modelAdapter(recordedModel(begun));
+  const adapter = recordedAdapter(begun);
   try {
     const response = await adapter.evaluate(bound, { ...options, run, session });
     return { response, failure: undefined, events, session };
@@ -65,6 +67,22 @@ function boundAgain<Output>(template: PromptTemplate<unknown, Output>, params: u
 }
 
 type Beginning = Awaited<ReturnType<typeof recordedBeginning>>;
+
+/** What was recorded, under its name: a model, an agent, or a chain that went on from one to the other. */
+function recordedAdapter(begun: Beginning): ProviderAdapter {
+  const [provider, agent] = [recordedModel(begun), agentAdapter(recordedAgent(begun))];
+  const { agentTurns } = begun;
+  if (agentTurns === undefined) return begun.isAgent ? agent : modelAdapter(provider);
+  const { asked, leads } = internalsOf(agent) as AdapterInternals & { readonly asked: object };
+  return leads({
+    ...asked,
+    provider,
+    providerFor: () => provider,
+    environment: {},
+    beginAgain: undefined,
+    drive: (run) => (agentTurns.has(run.turn + 1) && asked.drive ? asked.drive(run) : runInnerLoop(provider, run)),
+  });
+}
 
 /** The model that was recorded: it is never asked. */
 function recordedModel({ adapter: name, model, nativeOutput }: Beginning): ModelProvider {

@@ -105,6 +105,36 @@ it("RPL-3 handlers and policies run again, over a session of their own, and what
   expect(again).toHaveLength(3);
 });
 
+it("RPL-3 JRN-6 what the journal hides is compared as it is hidden, and shown in no difference", async () => {
+  const secret = "acc-77120-secret";
+  const connect = (text: string) =>
+    defineTool({
+      name: "connect",
+      description: "Connects.",
+      input: z.object({}),
+      execute(_, { session }) {
+        session.dispatch(noted({ text }));
+        return { with: text, of: session.get(notes) };
+      },
+    });
+  const { journal } = await recorded(
+    promptOf([connect(secret)]),
+    [call("connect", {}), { text: `Done with ${secret}.` }],
+    {},
+    [secret],
+  );
+  for (const tools of ["recorded", "run"] as const) {
+    const { response, session } = await replay(promptOf([connect(secret)]), journal.replay("r", { tools }));
+    expect(response?.text).toBe("Done with [secret].");
+    expect(session.get(notes)).toEqual(["[secret]"]);
+  }
+  // The cut of a message goes through no secret either.
+  const other = promptOf([connect(`${"x".repeat(195)}${secret}`)]);
+  const error = await differenceOf(replay(other, journal.replay("r", { tools: "run" })));
+  expect(error.message).toContain('was "[secret]" and is "xxx');
+  expect(JSON.stringify([error.message, error.divergence])).not.toContain("acc-");
+});
+
 it("RPL-3 RPL-4 a handler that returns something else is named, and no handler begins after it", async () => {
   const { journal } = await recorded(promptOf([noteTool([])]), [
     call("note", { text: "one" }),

@@ -111,7 +111,7 @@ async function handshake(
   const { elicit, sampling } = options;
   const redact = redactionFor(options.secrets);
   const state: LinkState = { isLost: false, reported: 0, listed: -1, listing: undefined, tools: [], calls: new Map() };
-  const transport = transportFor(sdk, spec, () => lose(state, shownServer(spec)));
+  const transport = transportFor(sdk, spec, options.secrets, () => lose(state, shownServer(spec)));
   const client = new sdk.Client(
     { name: "proviso", version: "0.0.0" },
     {
@@ -139,7 +139,7 @@ async function handshake(
       { sdk, client, transport },
       options,
       state,
-      nameOf(client.getServerVersion()?.name) ?? shownServer(spec),
+      nameOf(redact(visibleText(client.getServerVersion()?.name ?? ""))) ?? shownServer(spec),
     );
     client.onclose = () => lose(state, link.server);
     await list(client, state, { signal, timeout: noTimeout });
@@ -155,11 +155,9 @@ async function handshake(
 }
 
 /** A model reads it: it is visible and short. undefined where nothing is left of it. */
-function nameOf(given: string | undefined): string | undefined {
-  const visible = visibleText(given ?? "")
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  return visible === "" ? undefined : visible.slice(0, longestName).toWellFormed();
+function nameOf(visible: string): string | undefined {
+  const name = visible.replaceAll(/\s+/g, " ").trim();
+  return name === "" ? undefined : name.slice(0, longestName).toWellFormed();
 }
 
 interface LinkState {

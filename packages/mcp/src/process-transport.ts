@@ -10,7 +10,9 @@ import {
   type GroupProcess,
 } from "@proviso/node/internal";
 import { systemClock } from "@proviso/core";
+import { endOf, type Secrets } from "@proviso/runtime/internal";
 import type { Sdk } from "./sdk.ts";
+import { visibleText } from "./visible-text.ts";
 
 /** UTF-16 units of what a server wrote to standard error that a message shows. */
 const shownErrors = 1_000;
@@ -30,18 +32,22 @@ export class ProcessTransport implements Transport {
   exit: Exit | undefined;
   readonly #command: Command;
   readonly #sdk: Sdk;
+  readonly #secrets: Secrets | undefined;
   #process: GroupProcess | undefined;
   #isClosed = false;
+  /** true: it lives on without a standard output. */
+  #isMute = false;
   readonly #arrived: JSONRPCMessage[] = [];
   #delivering: Promise<void> | undefined;
 
-  constructor(command: Command, sdk: Sdk) {
+  constructor(command: Command, sdk: Sdk, secrets: Secrets | undefined) {
     this.#command = command;
     this.#sdk = sdk;
+    this.#secrets = secrets;
   }
 
   start(): Promise<void> {
-    const process = startInGroup(this.#command);
+    const process = startInGroup({ ...this.#command, beside: this.#secrets?.beside });
     if (!("write" in process)) {
       this.exit = process;
       return Promise.reject(new Error(this.whyEnded()));
@@ -50,6 +56,13 @@ export class ProcessTransport implements Transport {
     const buffer = new this.#sdk.ReadBuffer();
     process.stdout.on("data", (chunk: Buffer) => this.#read(buffer, chunk));
     const rest = new Promise<void>((resolve) => process.stdout.once("close", resolve));
+    void rest.then(async () => {
+      const exit = await within(restMs, () => process.exited);
+      if (exit !== undefined || this.#isClosed) return;
+      this.#isMute = true;
+      await this.#delivering;
+      await this.close();
+    });
     void process.exited.then(async (exit) => {
       await within(restMs, () => rest);
       await this.#delivering;
@@ -82,8 +95,10 @@ export class ProcessTransport implements Transport {
     const { command, cwd } = this.#command;
     if (this.exit?.error !== undefined) return whyNotStarted(this.exit.error, command, cwd);
     const { exitCode, signal } = this.exit ?? { exitCode: null, signal: null };
-    const how = signal === null ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
-    const written = this.#process?.stderr().trim().slice(-shownErrors).toWellFormed() ?? "";
+    const ended = signal === null ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
+    const how = this.#isMute ? "closed its standard output" : ended;
+    const all = this.#process?.stderr().trim() ?? "";
+    const written = endOf(visibleText(all), shownErrors, this.#secrets).toWellFormed();
     return `${how}${written === "" ? "." : `, after it had written: ${written}`}`;
   }
 

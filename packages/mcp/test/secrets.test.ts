@@ -52,6 +52,24 @@ test("MCP-14 header values are in no result, error or event", async () => {
   await handler.close();
 });
 
+test.each([300, 1_000, 1_020])(
+  "MCP-14 SEC-1 no part of a key is in the error of a server that writes it, then %i characters, and exits",
+  async (count) => {
+    process.env["PROVISO_API_KEY"] = secret;
+    const code = `process.stderr.write(process.env.PROVISO_API_KEY + "z".repeat(${count} - 20), () => process.exit(1))`;
+    try {
+      const error = await connectMcp({ command: process.execPath, args: ["-e", code], env: ["PROVISO_API_KEY"] }).then(
+        () => undefined,
+        (thrown: Error) => thrown,
+      );
+      expect(error?.message).toContain("after it had written");
+      expect(error?.message).not.toMatch(/456789|sk-of/);
+    } finally {
+      delete process.env["PROVISO_API_KEY"];
+    }
+  },
+);
+
 test("MCP-14 named keys are in no result", async () => {
   process.env["PROVISO_API_KEY"] = secret;
   try {

@@ -2,7 +2,8 @@
 export { startInGroup } from "./processes/group-process.ts";
 export type { GroupProcess } from "./processes/group-process.ts";
 export { whyNotStarted } from "./processes/not-started.ts";
-export { firstBytes, lastBytes } from "./processes/output-buffer.ts";
+export { firstBytes, lastText } from "./processes/output-buffer.ts";
+export type { LastText } from "./processes/output-buffer.ts";
 export type { OutputBuffer } from "./processes/output-buffer.ts";
 export { endGroup, holdGroup, letGo } from "./processes/process-group.ts";
 export { exitOf, keptErrors, noExit, reapMs, release, started } from "./processes/start.ts";

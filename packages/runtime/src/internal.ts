@@ -1,11 +1,11 @@
 // What the repository's own packages share of the kernel. It is not for users: names here change without notice.
 export { untilAborted } from "./abort.ts";
 export { internalsOf } from "./nested/adapter-internals.ts";
-export type { AdapterFacts } from "./nested/adapter-internals.ts";
+export type { AdapterFacts, AdapterInternals } from "./nested/adapter-internals.ts";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "./adapter-options.ts";
 export { trackerOf } from "./budgets.ts";
 export { environmentNames, systemId } from "./environment.ts";
-export { toolSpecs } from "./inner-loop.ts";
+export { runInnerLoop, toolSpecs } from "./inner-loop.ts";
 export { hiddenField } from "./hidden-field.ts";
 export { logSafely } from "./logging.ts";
 export { closingBracket } from "./output/brackets.ts";
@@ -35,6 +35,8 @@ export {
 export { decodeText, grepFiles, readLines, selectLines } from "./resources/reading.ts";
 export type { SearchedFile } from "./resources/reading.ts";
 export { isSecret, openSecrets } from "./secrets.ts";
+export type { Secrets } from "./secrets.ts";
+export { beginningOf, endOf } from "./secrets/cut.ts";
 export { committedWith } from "./transactions/committed-with.ts";
 export type { CommittedWith } from "./transactions/committed-with.ts";
 export { redactionOf } from "./secrets/structure.ts";

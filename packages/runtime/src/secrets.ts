@@ -2,6 +2,7 @@
 // 2. It never throws: what cannot be looked at is replaced.
 // 3. In what takes its place there is no secret, no object of a foreign class, and no way back to the original.
 import { DefinitionError } from "@proviso/core";
+import { placeBeside, type Side } from "./secrets/cut.ts";
 import { formsOf, replacement } from "./secrets/forms.ts";
 import { piecesOf, type Pieces } from "./secrets/pieces.ts";
 import { searchFor } from "./secrets/search.ts";
@@ -24,6 +25,8 @@ export interface Secrets {
   readonly redact: Redact;
   /** Redacts a text that arrives in pieces. */
   readonly pieces: () => Pieces;
+  /** Where a text can be cut instead, so that the cut goes through no secret. */
+  readonly beside: (text: string, at: number, side: Side) => number;
 }
 
 /** undefined: there are none. @throws {DefinitionError} for a secret that is no text, or a blank one. */
@@ -63,12 +66,14 @@ function secretsOf(given: readonly string[]): Secrets {
       const whole = pieces();
       return whole.add(text) + whole.end();
     };
-    return { pieces, redact: valueRedactor(clean, given.some(isNumeric)) };
+    const beside: Secrets["beside"] = (...cut) => placeBeside(forms, ...cut);
+    return { pieces, beside, redact: valueRedactor(clean, given.some(isNumeric)) };
   };
   return {
     texts: given,
     redact: (value) => (made ??= make()).redact(value),
     pieces: () => (made ??= make()).pieces(),
+    beside: (...cut) => (made ??= make()).beside(...cut),
   };
 }
 

@@ -1,6 +1,6 @@
 import { systemClock, type ModelFailure, type ModelResponse } from "@proviso/core";
 import type { AgentRun } from "@proviso/runtime";
-import { environmentFor } from "../options.ts";
+import { environmentFor, openedSecretsOf } from "../options.ts";
 import { stopsOf } from "../run-command.ts";
 import { failureOf, timedOut, isCause } from "./acp-error.ts";
 import { startInGroup, type GroupProcess } from "@proviso/node/internal";
@@ -17,7 +17,8 @@ export async function drive(options: CheckedAgentOptions, run: AgentRun): Promis
   const { command, args, cwd, timeoutMs, clock = systemClock } = options;
   const { signal } = run;
   signal.throwIfAborted();
-  const agent = startInGroup({ command, args, cwd, variables: environmentFor(options) });
+  const variables = environmentFor(options);
+  const agent = startInGroup({ command, args, cwd, variables, beside: openedSecretsOf(options)?.beside });
   if (!("write" in agent)) return failureOf(undefined, { ...agent, stderr: "" }, options);
   const turn = beginTurn(options, run, agent);
   const stops = stopsOf({ signal, timeoutMs, clock }, new Promise(() => {}));

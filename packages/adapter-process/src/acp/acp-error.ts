@@ -2,6 +2,7 @@ import { RequestError } from "@agentclientprotocol/sdk";
 import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
 import { modelFailureFrom } from "@proviso/adapter-kit";
 import { stderrShown } from "../command-line-model.ts";
+import { openedSecretsOf } from "../options.ts";
 import { whyNotStarted } from "@proviso/node/internal";
 import type { Exit } from "@proviso/node/internal";
 import type { CheckedAgentOptions } from "./options.ts";
@@ -27,11 +28,10 @@ export function isCause(error: unknown): boolean {
   return error instanceof RefusedError || error instanceof RequestError || error instanceof WireError;
 }
 
-export function timedOut(
-  { exitCode, signal, stderr }: Left,
-  { command, timeoutMs }: CheckedAgentOptions,
-): ModelFailure {
-  const message = `The agent ${JSON.stringify(command)} did not answer within ${timeoutMs} ms.${stderrShown(stderr)}`;
+export function timedOut({ exitCode, signal, stderr }: Left, options: CheckedAgentOptions): ModelFailure {
+  const { command, timeoutMs } = options;
+  const printed = stderrShown(stderr, openedSecretsOf(options));
+  const message = `The agent ${JSON.stringify(command)} did not answer within ${timeoutMs} ms.${printed}`;
   return { failure: "throttle", kind: "timeout", message, payload: { exitCode, signal, stderr } };
 }
 
@@ -69,8 +69,10 @@ function reasonOf(code: number): ProviderErrorReason {
   return code === -32_600 || code === -32_601 || code === -32_602 ? "bad_request" : "unknown";
 }
 
-function fromProcess(error: unknown, left: Left, name: string, { command, cwd }: CheckedAgentOptions): ModelFailure {
+function fromProcess(error: unknown, left: Left, name: string, options: CheckedAgentOptions): ModelFailure {
+  const { command, cwd } = options;
   const { exitCode, signal, stderr } = left;
+  const printed = stderrShown(stderr, openedSecretsOf(options));
   const failed = (what: string, cause?: unknown): ModelFailure => ({
     failure: "process",
     exitCode,
@@ -81,7 +83,7 @@ function fromProcess(error: unknown, left: Left, name: string, { command, cwd }:
     cause,
   });
   if (left.error !== undefined) return failed(whyNotStarted(left.error, command, cwd), left.error);
-  if (error instanceof WireError) return failed(`${error.message}.${stderrShown(stderr)}`);
+  if (error instanceof WireError) return failed(`${error.message}.${printed}`);
   const how = signal === null ? `exited with code ${exitCode}` : `was ended by ${signal}`;
-  return failed(`${how} before it had answered.${stderrShown(stderr)}`);
+  return failed(`${how} before it had answered.${printed}`);
 }

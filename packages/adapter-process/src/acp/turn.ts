@@ -13,6 +13,7 @@ import { isRecord } from "@proviso/core/provider";
 import type { AgentRun } from "@proviso/runtime";
 import { logSafely } from "@proviso/runtime/internal";
 import { resolve } from "node:path";
+import { openedSecretsOf } from "../options.ts";
 import { toPrompt } from "../to-prompt.ts";
 import { within } from "@proviso/node/internal";
 import { RefusedError, isCause } from "./acp-error.ts";
@@ -55,9 +56,10 @@ export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: Gr
     const answer = await answerPermission(options.permissions, request, names, title);
     return state.over ? cancelled : answer;
   };
+  const onUpdate = (params: unknown): void => void (isOfTurn(params, state) && updates.read(params));
   const connection = client({ name: "proviso" })
     .onRequest(methods.client.session.requestPermission, ({ params }) => permit(params))
-    .connect(wireOf(agent, (params) => void (isOfTurn(params, state) && updates.read(params))));
+    .connect(wireOf(agent, onUpdate, openedSecretsOf(options)));
   const failed = (error: unknown): TurnEnd => {
     if (connection.signal.aborted || isCause(error)) return { error };
     return { error: new RefusedError("unknown", `could not be driven: ${String(error)}`, { cause: error }) };

@@ -2,6 +2,7 @@ import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { parseJson } from "@proviso/core/provider";
 import { largestOutput } from "../run-command.ts";
 import type { GroupProcess } from "@proviso/node/internal";
+import { beginningOf, type Secrets } from "@proviso/runtime/internal";
 
 /** What an agent printed is no message of the protocol, or too much. */
 export class WireError extends Error {
@@ -26,13 +27,22 @@ const keptLength = 4_096;
  * The agent's standard input and output as a stream of messages, one a line. A session's updates go to `onUpdate`, in the
  * order in which they come, before whatever comes after them is seen. A line that is no JSON-RPC message ends the
  * stream with a WireError: nothing else may stand on standard output (https://agentclientprotocol.com, "Transports").
- * So does an agent that asks more than is answered: 1,000 requests, or 16 MiB of them.
+ * So does an agent that asks more than is answered: 1,000 requests, or 16 MiB of them. What answers nothing that was
+ * asked, and a notification of any other kind, is passed over: the SDK would print it.
  */
-export function wireOf({ stdout, write }: GroupProcess, onUpdate: (update: unknown) => void): Stream {
+export function wireOf(
+  { stdout, write }: GroupProcess,
+  onUpdate: (update: unknown) => void,
+  secrets: Secrets | undefined,
+): Stream {
   const unanswered = new Unanswered();
-  const readable = ReadableStream.from(messagesOf(stdout, unanswered, onUpdate)) as ReadableStream<AnyMessage>;
+  const asked = new Set<unknown>();
+  const readable = ReadableStream.from(
+    messagesOf(stdout, { unanswered, asked, onUpdate, secrets }),
+  ) as ReadableStream<AnyMessage>;
   const writable = new WritableStream<AnyMessage>({
     async write(message) {
+      if ("id" in message && "method" in message) asked.add(message.id);
       await write(`${JSON.stringify(message)}\n`);
       if ("id" in message && !("method" in message)) unanswered.answered(message.id);
     },
@@ -72,22 +82,31 @@ class Unanswered {
   }
 }
 
+interface Reading {
+  readonly unanswered: Unanswered;
+  /** The ids of our own requests that the agent has not answered. */
+  readonly asked: Set<unknown>;
+  readonly onUpdate: (update: unknown) => void;
+  readonly secrets: Secrets | undefined;
+}
+
 async function* messagesOf(
   stdout: AsyncIterable<Buffer>,
-  unanswered: Unanswered,
-  onUpdate: (update: unknown) => void,
+  { unanswered, asked, onUpdate, secrets }: Reading,
 ): AsyncGenerator<AnyMessage, void> {
   for await (const line of linesOf(stdout)) {
-    const message = messageIn(line);
+    const message = messageIn(line, secrets);
     if (message === undefined) continue;
-    if (message["method"] === "session/update" && !("id" in message)) {
-      onUpdate(message["params"]);
-      continue;
-    }
-    if ("method" in message && "id" in message) unanswered.asked(message["id"], line.length);
+    const { method, id } = message;
+    if (method === "session/update" && !("id" in message)) onUpdate(message["params"]);
+    if (method === undefined ? !asked.delete(id) : !("id" in message) && method !== cancelRequest) continue;
+    if (method !== undefined && "id" in message) unanswered.asked(id, line.length);
     yield message as AnyMessage;
   }
 }
+
+/** The notification by which an agent takes a request of its own back. */
+const cancelRequest = "$/cancel_request";
 
 async function* linesOf(stdout: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let rest: Buffer[] = [];
@@ -109,14 +128,14 @@ async function* linesOf(stdout: AsyncIterable<Buffer>): AsyncGenerator<Buffer, v
 
 type Json = Readonly<Record<string, unknown>>;
 
-function messageIn(line: Buffer): Json | undefined {
+function messageIn(line: Buffer, secrets: Secrets | undefined): Json | undefined {
   const text = line.toString().trim();
   if (text === "") return undefined;
   const json = parseJson(text, limits);
   if (json.ok && isMessage(json.value)) return json.value;
-  const shown = text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
+  const shown = text.length > shownLength ? `${beginningOf(text, shownLength, secrets)}…` : text;
   const message = `printed a line that is no message of the protocol: ${JSON.stringify(shown)}`;
-  throw new WireError(message, text.slice(0, keptLength));
+  throw new WireError(message, beginningOf(text, keptLength, secrets));
 }
 
 function isMessage(value: unknown): value is Json {

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { lastBytes } from "./output-buffer.ts";
+import { lastText } from "./output-buffer.ts";
 import { endGroup, holdGroup, letGo } from "./process-group.ts";
 import { exitOf, keptErrors, noExit, reapMs, release, started, type Command, type Exit } from "./start.ts";
 import { within } from "./within.ts";
@@ -21,10 +21,10 @@ export interface GroupProcess {
 export function startInGroup(command: Command): GroupProcess | Exit {
   const child = started(command);
   if (child instanceof Error) return { ...noExit, error: child };
-  const errors = lastBytes(keptErrors);
+  const errors = lastText(keptErrors, command.beside);
   const exited = exitOf(child);
   // There are no streams where the system has no descriptors left.
-  child.stderr?.on("data", (chunk: Buffer) => void errors.add(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => errors.add(chunk));
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
   const leader = child.pid;
   if (leader !== undefined) holdGroup(leader);
@@ -46,7 +46,7 @@ export function startInGroup(command: Command): GroupProcess | Exit {
         child.stdin.write(line, (error) => (error ? reject(error) : resolve()));
       }),
     exited,
-    stderr: () => errors.bytes().toString(),
+    stderr: () => errors.text(),
     end: () => (ending ??= end()),
   };
 }

@@ -27,12 +27,7 @@ export function lastBytes(limit: number): OutputBuffer {
   let chunks: Buffer[] = [];
   let kept = 0;
   let length = 0;
-  const bytes = (): Buffer => {
-    const all = Buffer.concat(chunks);
-    let from = Math.max(0, all.length - limit);
-    while (from > 0 && isWithinCharacter(all[from])) from += 1;
-    return all.subarray(from);
-  };
+  const bytes = (): Buffer => lastOf(Buffer.concat(chunks), limit);
   return {
     add(chunk) {
       chunks.push(chunk);
@@ -49,6 +44,38 @@ export function lastBytes(limit: number): OutputBuffer {
     bytes,
   };
 }
+
+function lastOf(all: Buffer, limit: number): Buffer {
+  let from = Math.max(0, all.length - limit);
+  while (from > 0 && isWithinCharacter(all[from])) from += 1;
+  return all.subarray(from);
+}
+
+/** The end of a text that arrives as bytes. */
+export interface LastText {
+  add(chunk: Buffer): void;
+  text(): string;
+}
+
+/**
+ * Keeps at most `limit` bytes of UTF-8 from the end. As many before them are kept and not shown: `beside` moves the cut
+ * behind a secret that it would go through.
+ */
+export function lastText(limit: number, beside: Beside = (_, at) => at): LastText {
+  const kept = lastBytes(2 * limit);
+  return {
+    add: (chunk) => void kept.add(chunk),
+    text() {
+      const all = kept.bytes();
+      const text = all.toString();
+      const at = text.length - lastOf(all, limit).toString().length;
+      return at === 0 ? text : text.slice(beside(text, at, "after"));
+    },
+  };
+}
+
+/** Returns where a text is cut instead. */
+export type Beside = (text: string, at: number, side: "after") => number;
 
 function isWithinCharacter(byte: number | undefined): boolean {
   return byte !== undefined && byte >> 6 === 0b10;

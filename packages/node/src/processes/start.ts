@@ -1,4 +1,5 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import type { Beside } from "./output-buffer.ts";
 
 /** A program, and what it is started with. */
 export interface Command {
@@ -6,6 +7,8 @@ export interface Command {
   readonly args: readonly string[];
   readonly cwd?: string | undefined;
   readonly variables: Readonly<Record<string, string>>;
+  /** Where what it wrote to standard error is cut instead, so that no part of a secret is left. */
+  readonly beside?: Beside | undefined;
 }
 
 /** How a process ended. */

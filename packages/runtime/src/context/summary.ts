@@ -52,8 +52,9 @@ export async function summarise(
         { expect: { outputTokensPerTurn: { p90: options.maxTokens } } },
         nestingIn(run),
       );
-      if (output.trim() === "") return undefined;
-      summary = output.trim().slice(0, wholeCharacters(output, of.most));
+      const text = output.trim();
+      if (text === "") return undefined;
+      summary = text.slice(0, wholeCharacters(text, of.most));
     }
     return summary;
   } catch (error) {

@@ -92,7 +92,7 @@ export async function keptCalls(
   const answers = calls.map((call): ToolMessage | undefined => {
     const end = ends.get(call.id);
     if (end === undefined) return undefined;
-    const message = toolMessage(call, end.result, run.context?.longestResult);
+    const message = toolMessage(call, end.result, run.context?.longestResult, run.world.secrets);
     return run.rendered.feedback.length === 0 ? message : keptFeedback(run, message, blocks.get(call.id) ?? []);
   });
   return { answers, stop };

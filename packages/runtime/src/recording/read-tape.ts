@@ -6,11 +6,13 @@ import type { Limits } from "../limits.ts";
 import type { Attempts } from "../attempts.ts";
 import { hasAttempts, RecordedAttempts, restartsIn } from "./attempts.ts";
 import type { Run } from "../run.ts";
+import { joinSecrets } from "../secrets.ts";
 import type { EvaluationOutcome, UsageEstimate } from "./contract.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 
 /** A tape that appends nothing: all that is asked of it comes from a record. */
 export class ReadTape {
+  readonly #secrets: RunSource["secrets"];
   readonly runId: string;
   readonly attempt: number;
   readonly isReplay = false;
@@ -31,7 +33,13 @@ export class ReadTape {
     this.signal = source.signal;
     this.blobs = source.blobs;
     this.opened = opened;
+    this.#secrets = source.secrets;
     this.hasAttempts = hasAttempts(opened.entries);
+  }
+
+  /** What the record hides is hidden here, too: the two are compared. */
+  hiding(world: World): World {
+    return { ...world, secrets: joinSecrets(world.secrets, this.#secrets) };
   }
 
   runAgain(): void {}

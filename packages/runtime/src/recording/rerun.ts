@@ -127,7 +127,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   setup<S extends { readonly world: World }>(setup: S): S {
     const { random, newId } = this.#world;
     const world: World = {
-      ...setup.world,
+      ...this.hiding(setup.world),
       logger: undefined,
       observers: undefined,
       clock: { now: () => this.#now, sleep: setup.world.clock.sleep.bind(setup.world.clock) },

@@ -33,9 +33,18 @@ export function runOf(source: RunSource): JournalRun {
 async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
   const { entries } = await source.open();
   await source.close();
-  const isAgent = entries.find((entry) => entry.kind === "asked")?.isAgent === true;
+  const [begun] = entries;
+  const kinds = entries.flatMap((entry) =>
+    entry.kind === "asked" && entry.evaluationId === begun?.evaluationId
+      ? [{ turn: entry.turn, isAgent: entry.isAgent === true }]
+      : [],
+  );
+  const isAgent = kinds[0]?.isAgent === true;
+  const ofAgents = kinds.filter((kind) => kind.isAgent);
+  const isMixed = ofAgents.length > 0 && ofAgents.length < kinds.length;
+  const agentTurns = isMixed ? new Set(ofAgents.map(({ turn }) => turn)) : undefined;
   const given = lastGiven(entries);
-  if (given !== undefined) return { ...given, isAgent };
+  if (given !== undefined) return { ...given, isAgent, agentTurns };
   throw new JournalError(`The run "${source.id}" has not begun.`, { reason: "not_found", run: source.id });
 }
 

@@ -19,8 +19,10 @@ export interface RecordedBeginning {
   readonly model: string;
   /** Whether the model was given the schema of the output. */
   readonly nativeOutput: boolean;
-  /** Whether an agent was asked, and not a model. */
+  /** Whether an agent was asked first, and not a model. */
   readonly isAgent: boolean;
+  /** The turns in which agents were asked, where models were asked in others; undefined: all were of one kind. */
+  readonly agentTurns: ReadonlySet<number> | undefined;
   /** The session that it had. */
   readonly session: { readonly id: string };
 }

@@ -192,11 +192,12 @@ export class TapeEntries {
   }
 
   /** `ahead`: how many steps after those that were taken it is. */
-  diverge(difference: Difference, ahead = 0): never {
+  diverge({ what, ...shown }: Difference, ahead = 0): never {
     const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
-    return this.fail(
-      divergedFault(this.runId, { step, evaluationId: this.evaluationId, ...difference }, !this.isReplay),
-    );
+    // A message cuts it: it is hidden first.
+    const hidden = this.main === undefined ? shown : this.main.redaction.value(shown);
+    const divergence = { step, evaluationId: this.evaluationId, what, ...hidden };
+    return this.fail(divergedFault(this.runId, divergence, !this.isReplay));
   }
 
   /** Begins to append: what is not in the record happens now. */

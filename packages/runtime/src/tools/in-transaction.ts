@@ -282,7 +282,7 @@ function answered(
   startedAt: number,
 ): ToolMessage | Promise<ToolMessage> {
   const withOthers = (result: ToolResult): ToolMessage | Promise<ToolMessage> => {
-    const message = toolMessage(call, result, run.context?.longestResult);
+    const message = toolMessage(call, result, run.context?.longestResult, run.world.secrets);
     return run.rendered.feedback.length === 0 ? message : withFeedback(run, call, message, transaction);
   };
   if ("recorded" in invocation) return withOthers(invocation.recorded);

@@ -14,6 +14,8 @@ import {
 } from "@proviso/core/internal";
 import { whyTheyDisagree } from "../failing.ts";
 import { withFilesBehind } from "../content/files-behind.ts";
+import type { Secrets } from "../secrets.ts";
+import { beginningOf, endOf } from "../secrets/cut.ts";
 
 /**
  * Only what toolOk and toolError made is a result; all else is a value. The tool's output schema checks the value and may
@@ -96,14 +98,14 @@ const longestText = 64 * 1024;
 /**
  * What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden.
  */
-export function toolMessage(call: ToolCall, result: ToolResult, longest = longestText): ToolMessage {
+export function toolMessage(call: ToolCall, result: ToolResult, longest = longestText, secrets?: Secrets): ToolMessage {
   const value = result.success && !result.hideValue ? valueText(result.value) : "";
   const between = result.message === "" || value === "" ? "" : "\n\n";
   const message: ToolMessage = {
     role: "tool",
     callId: call.id,
     name: call.name,
-    text: shortened([result.message, between, value], longest),
+    text: shortened([result.message, between, value], longest, secrets),
     isError: !result.success,
   };
   return result.success && result.files !== undefined ? withFilesBehind(message, result.files) : message;
@@ -133,13 +135,20 @@ function valueText(value: unknown): string {
 }
 
 /** The parts are cut before they become one: that may be longer than a string can be. */
-function shortened(parts: readonly [message: string, between: string, value: string], longest: number): string {
+function shortened(
+  parts: readonly [message: string, between: string, value: string],
+  longest: number,
+  secrets: Secrets | undefined,
+): string {
   const [message, between, value] = parts;
   const length = message.length + between.length + value.length;
   if (length === 0) return "Done.";
   if (length <= longest) return (message + between + value).toWellFormed();
   const half = longest / 2;
-  const text = parts.map((part) => (part.length <= longest ? part : part.slice(0, half) + part.slice(-half))).join("");
-  const note = `\n\n[… cut: ${length} characters in all, ${length - longest} left out here …]\n\n`;
-  return (text.slice(0, half) + note + text.slice(-half)).toWellFormed();
+  // More than is shown: a secret that a cut would go through is found whole.
+  const most = longest + longestText;
+  const text = parts.map((part) => (part.length <= 2 * most ? part : part.slice(0, most) + part.slice(-most))).join("");
+  const [begin, end] = [beginningOf(text, half, secrets), endOf(text, half, secrets)];
+  const left = length - begin.length - end.length;
+  return `${begin}\n\n[… cut: ${length} characters in all, ${left} left out here …]\n\n${end}`.toWellFormed();
 }

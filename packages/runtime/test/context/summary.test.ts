@@ -196,6 +196,21 @@ test("CTX-10 a summary has at most maxTokens tokens: what is longer is cut", asy
   expect(summary.length).toBeLessThanOrEqual(300);
 });
 
+test("CTX-10 a summary is cut between characters, also where blanks stand before it", async () => {
+  for (const blanks of ["", "\n", "\n\n"]) {
+    for (const first of ["", "s"]) {
+      const writer = summaries(`${blanks}${first}${"😀".repeat(5_000)}`);
+      const { adapter, requests } = modelOf(() => ({ text: "Yes." }));
+      await adapter.evaluate("And now?", {
+        context: { ...context, summary: { adapter: writer.adapter, maxTokens: 100 } },
+        messages: chat(20),
+      });
+      const summary = requests[0]?.messages[0]?.text.split("\n")[1] ?? "";
+      expect(summary).toMatch(/^s?(?:😀)+$/u);
+    }
+  }
+});
+
 test("CTX-9 a prompt of one's own is bound to the conversation and the summary before", async () => {
   const prompt = definePrompt({
     key: "own",
