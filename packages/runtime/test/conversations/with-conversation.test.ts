@@ -147,6 +147,29 @@ describe("CNV-2 a conversation is saved as a whole when its function returns", (
     expect(await stored(store)).toMatchObject({ revision: 1, texts: ["user: 1", "assistant: One."] });
   });
 
+  test("CNV-2 saves that are not waited for are made one after another, each as it was when it was asked for", async () => {
+    const kept = memoryConversations();
+    const saved: (readonly [revision: number, body: string])[] = [];
+    const store: ConversationStore = {
+      ...kept,
+      save(id, save) {
+        saved.push([save.revision, save.body]);
+        return kept.save(id, save);
+      },
+    };
+    await withConversation(store, "ada", async (conversation) => {
+      await conversation.evaluate(adapterOf({ text: "One." }), "1");
+      const first = conversation.save();
+      conversation.keep([]);
+      await Promise.all([first, conversation.save()]);
+      expect(conversation.revision).toBe(2);
+    });
+    expect(saved.map(([revision, body]) => [revision, body.includes("One.")])).toEqual([
+      [1, true],
+      [2, false],
+    ]);
+  });
+
   test("CNV-2 what still runs when the function throws is aborted, and has ended when others may write", async () => {
     const store = memoryConversations();
     const { clock, ...rest } = fakeEnvironment();
