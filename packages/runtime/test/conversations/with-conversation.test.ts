@@ -494,6 +494,28 @@ describe("CNV-4 one writer at a time", () => {
     await holding;
   });
 
+  test("CNV-4 a renewal that is under way when the lease is released is the last one", async () => {
+    const { clock, random } = fakeEnvironment();
+    const store = memoryConversations({ clock });
+    const [first, renewed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: ConversationStore = {
+      ...store,
+      async renew(id, lease) {
+        await renewed.promise;
+        await store.renew(id, lease);
+        // It had the lease when it was asked.
+        return true;
+      },
+    };
+    const holding = withConversation(slow, "ada", () => first.promise, { clock, random, leaseMs: 900 });
+    await clock.advance(300);
+    first.resolve();
+    await holding;
+    renewed.resolve();
+    await clock.advance(10);
+    expect(clock.pending).toBe(0);
+  });
+
   test("CNV-4 an abort ends the wait with its reason, and the evaluation", async () => {
     const { clock, random } = fakeEnvironment();
     const store = memoryConversations({ clock });
