@@ -27,7 +27,10 @@ test("FLT-4 a run whose journal cannot be written is tried again, and goes on on
   const kind = counting(() => {});
   expect(await attemptRun(kind, run, surroundings)).toMatchObject({ kind: "again", error: { reason: "journal" } });
   isFull = false;
-  expect(await attemptRun(kind, run, surroundings)).toMatchObject({ kind: "executed", response: { text: "1 for ada" } });
+  expect(await attemptRun(kind, run, surroundings)).toMatchObject({
+    kind: "executed",
+    response: { text: "1 for ada" },
+  });
 });
 
 test("FLT-5 progress of a run is reported at most twice a second, and the last one always", async () => {
