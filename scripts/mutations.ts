@@ -1,6 +1,7 @@
 import { contractMutations } from "./contract-mutations.ts";
 import { recordedMutations } from "./recorded-mutations.ts";
 import { routingMutations } from "./routing-mutations.ts";
+import { unnoticedMutations } from "./unnoticed-mutations.ts";
 
 /** A clause of a rule broken on purpose: a text of a source file, and what stands there instead. */
 export interface Mutation {
@@ -294,6 +295,7 @@ export const mutations: readonly Mutation[] = [
   ...contractMutations,
   ...recordedMutations,
   ...routingMutations,
+  ...unnoticedMutations,
   {
     rule: "TX-9",
     breaks: "a transaction that succeeds waits for the calls that its body left running",

@@ -470,6 +470,24 @@ describe("the corrected mean of rows in clusters", () => {
     expect(held / 600).toBeGreaterThanOrEqual(0.92);
   });
 
+  it("EVL-18 a corrected difference has the degrees of freedom of the side with fewer labels", () => {
+    const side = (labels: number) =>
+      Array.from({ length: 200 }, (_, at) => row(at % 2, at < labels ? Number(at % 3 === 0) : undefined));
+    const halfOf = (variant: readonly JudgedRow[], baseline: readonly JudgedRow[], confidence: number): number => {
+      const { low, high } = correctedDifference(variant, baseline, levelOf(confidence), 1);
+      return (high - low) / 2;
+    };
+    for (const [own, other] of [
+      [10, 200],
+      [200, 10],
+    ] as const) {
+      const [variant, baseline] = [side(own), side(other)];
+      const ratio = halfOf(variant, baseline, 0.9) / halfOf(variant, baseline, 0.8);
+      // Student's critical values of 9 degrees of freedom; of 199 it is 1.285.
+      expect(ratio).toBeCloseTo(1.833113 / 1.383029, 5);
+    }
+  });
+
   it.each([
     ["a judge that favours the variant's style", 1, 0.05],
     ["the same in groups of five", 5, 0.05],

@@ -22,6 +22,8 @@ const rejection = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
+type Gate = PromiseWithResolvers<void>;
+
 const call: ScriptedStep = { toolCalls: [{ id: "c1", name: "act" }] };
 
 function promptWith(execute: () => unknown, readOnly = false) {
@@ -117,6 +119,41 @@ it("JRN-4 what nothing waits for is written when 256 entries wait, or after flus
   // What comes while a write is under way is written after it, together.
   expect(await writtenWhile(60_000, 600)).toEqual([256, expect.any(Number)]);
   expect((await writtenWhile(1, 200))[0]).toBeGreaterThan(200);
+});
+
+it("JRN-4 what comes while a write is under way, and nothing waits for, is written after flushMs too", async () => {
+  const store = memoryStore();
+  const [begun, may, again] = [1, 2, 3].map(() => Promise.withResolvers<void>()) as [Gate, Gate, Gate];
+  let writes = 0;
+  const watched: JournalStore = {
+    ...store,
+    async append(frames) {
+      if (++writes > 1) again.resolve();
+      begun.resolve();
+      await may.promise;
+      return store.append(frames);
+    },
+  };
+  let writesInside = 0;
+  const act = defineTool({
+    name: "act",
+    description: "Goes on.",
+    input: z.object({}),
+    readOnly: true,
+    async execute(_, { progress }) {
+      progress({ done: 1 });
+      await begun.promise;
+      progress({ done: 2 });
+      may.resolve();
+      // Longer than `flushMs` by far.
+      await Promise.race([again.promise, new Promise((resolve) => setTimeout(resolve, 2_000))]);
+      writesInside = writes;
+    },
+  });
+  const prompt = definePrompt({ key: "act", sections: [{ key: "task", text: "Act.", tools: [act] }] }).bind();
+  const run = createJournal(watched, { flushMs: 1 }).run("r");
+  await modelAdapter(scriptedModel([call, { text: "Done." }])).evaluate(prompt, { run });
+  expect(writesInside).toBe(2);
 });
 
 it.each([

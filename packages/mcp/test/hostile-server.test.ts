@@ -114,6 +114,30 @@ describe("MCP-6 a list that changes", () => {
     expect([asked, listings, server.received.includes("tools/call")]).toEqual([1, 2, false]);
   });
 
+  test("MCP-6 a question of a change that failed is asked again by the next call", async () => {
+    let listings = 0;
+    let asked = 0;
+    await using server = await connectRaw(
+      ({ method }) => {
+        if (method !== "tools/list") return method === "tools/call" ? text("called") : unknown;
+        listings += 1;
+        return listing(listings === 1 ? "Lists." : "Lists all.");
+      },
+      {
+        async onChange() {
+          asked += 1;
+          if (asked === 1) throw new Error("Who decides is away.");
+          return true;
+        },
+      },
+    );
+    server.send("notifications/tools/list_changed");
+    const { result } = await callTool(server, "list");
+    expect(result).toMatchObject({ success: false, message: expect.stringContaining("Who decides is away.") });
+    expect((await callTool(server, "list")).result.success).toBe(true);
+    expect([asked, listings]).toEqual([2, 2]);
+  });
+
   test("MCP-6 a change that is reported while it is listed is listed, too", async () => {
     let listings = 0;
     await using server = await connectRaw(({ method }, raw) => {

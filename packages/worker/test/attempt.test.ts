@@ -1,9 +1,10 @@
 // What an attempt does without its queue.
-import { memoryJournal } from "@proviso/journal";
+import { createJournal, memoryJournal, type JournalStore } from "@proviso/journal";
+import { memoryStore } from "@proviso/journal/internal";
 import { createSession } from "@proviso/runtime";
 import { fakeClock } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
-import { waitBeforeAttempt } from "../src/attempt.ts";
+import { attemptRun, waitBeforeAttempt } from "../src/attempt.ts";
 import { ProgressCount, type RunProgress } from "../src/progress.ts";
 import { counting, until } from "./support.ts";
 
@@ -12,6 +13,24 @@ test("FLT-4 an attempt waits 1 s, doubled to 60 s, or the Retry-After where that
   expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000]);
   expect(waitBeforeAttempt(3, 3_999)).toBe(4_000);
   expect(waitBeforeAttempt(3, 90_000)).toBe(90_000);
+});
+
+test("FLT-4 a run whose journal cannot be written is tried again, and goes on once it can be", async () => {
+  const store = memoryStore();
+  let isFull = true;
+  const failing: JournalStore = {
+    ...store,
+    append: (frames) => (isFull ? Promise.reject(new Error("The disk is full.")) : store.append(frames)),
+  };
+  const surroundings = { journal: createJournal(failing), signal: new AbortController().signal };
+  const run = { id: "r", params: { name: "ada", upTo: 1 } };
+  const kind = counting(() => {});
+  expect(await attemptRun(kind, run, surroundings)).toMatchObject({ kind: "again", error: { reason: "journal" } });
+  isFull = false;
+  expect(await attemptRun(kind, run, surroundings)).toMatchObject({
+    kind: "executed",
+    response: { text: "1 for ada" },
+  });
 });
 
 test("FLT-5 progress of a run is reported at most twice a second, and the last one always", async () => {

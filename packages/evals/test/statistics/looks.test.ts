@@ -99,6 +99,8 @@ test("STA-5 no look comes before 20 clusters, but the last does", () => {
   ]);
   const firstOf = (clusters: number) => plannedLooks(Array.from({ length: clusters }, () => 1))[0]?.clusters;
   expect([190, 200, 210].map(firstOf)).toEqual([38, 20, 21]);
+  // Groups count, however many rows they have.
+  expect(plannedLooks(Array.from({ length: 30 }, () => 10)).map(({ clusters }) => clusters)).toEqual([21, 24, 27, 30]);
   expect(plannedLooks([3, 3, 3])).toEqual([{ clusters: 3, rows: 9, fraction: 1 }]);
 });
 

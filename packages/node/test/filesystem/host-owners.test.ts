@@ -1,11 +1,13 @@
 import { hostFilesystem } from "@proviso/node";
 import { spawn } from "node:child_process";
+import fs from "node:fs";
 import { readFile, readdir, readlink, rm, symlink, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { expect, inject, test } from "vitest";
+import { expect, inject, onTestFinished, test } from "vitest";
 import { rejectionOf, thrownBy } from "../../../runtime/test/state/support.ts";
 import { host, later } from "./host-support.ts";
 import { leftBehind, logLine } from "./left-behind.ts";
@@ -176,6 +178,43 @@ test("FS-3 of processes that want to change the root at once, one after the othe
   expect(await readFile(join(made.root, "file.txt"), "utf8")).toBe("before");
   for (const name of names) expect(await readdir(join(made.root, name))).toHaveLength((calls * 4) / 5);
   expect(await readdir(made.root)).not.toContain(undoFolder);
+});
+
+/** Calls the function once, before this process makes a link of that name. */
+function beforeLink(name: string, act: () => void): void {
+  const { symlinkSync } = fs;
+  const restore = (): void => {
+    fs.symlinkSync = symlinkSync;
+    syncBuiltinESMExports();
+  };
+  fs.symlinkSync = (...given) => {
+    if (String(given[1]).endsWith(name)) {
+      restore();
+      act();
+    }
+    symlinkSync(...given);
+  };
+  syncBuiltinESMExports();
+  onTestFinished(restore);
+}
+
+test("FS-3 who takes a dead owner's place that was taken and left again meanwhile does not own the folder", async () => {
+  // What the lock of a living owner says.
+  const other = await host();
+  const held = await other.files.snapshot();
+  await other.files.write("file.txt", "ours");
+  const living = await readlink(join(other.root, undoFolder, "lock-1"));
+  await other.files.release?.(held);
+  const made = await host();
+  await leftBehind(made, nobody);
+  const lock = join(made.root, undoFolder, "lock-1");
+  beforeLink("lock-2", () => {
+    fs.rmSync(lock);
+    fs.symlinkSync(living, lock);
+  });
+  expect(await rejectionOf(made.files.write("x.txt", "x"))).toMatchObject({ code: "filesystem", reason: "busy" });
+  expect((await readdir(join(made.root, undoFolder))).filter((name) => name.startsWith("lock-"))).toEqual(["lock-1"]);
+  expect(await readdir(made.root)).not.toContain("x.txt");
 });
 
 test("FS-3 a snapshot without references is forgotten, with what was kept for it", async () => {

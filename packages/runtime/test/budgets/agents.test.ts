@@ -242,3 +242,35 @@ test("LIM-5 an agent that answers while it waits for its place again waits no lo
   expect(budget.consumed.totalTokens).toBe(60);
   expect(reservedOf(budget)).toBe(0);
 });
+
+test("LIM-5 an agent that answers at any moment around the one at which it gets its place again leaves nothing reserved", async () => {
+  for (let ticks = 0; ticks < 60; ticks++) {
+    const budget = trackBudget({ maxTotalTokens: 1_000 });
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const other = agentOf(async () => {
+      await answered.promise;
+      return costs(10, 10);
+    });
+    const give = defineTool({
+      name: "give",
+      description: "Lets another agent begin.",
+      input: z.object({}),
+      execute: async () => {
+        asked.resolve();
+        await turn();
+      },
+    });
+    const others = asked.promise.then(() => other.evaluate(ask, { budget }));
+    const prompt = definePrompt({ ns: "tests", key: "g", sections: [{ key: "a", text: "Give.", tools: [give] }] });
+    await agentOf(async ({ executeToolCall }) => {
+      executeToolCall({ id: "1", name: "give", arguments: "{}" }).catch(() => {});
+      await turn();
+      await turn();
+      answered.resolve();
+      for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+      return costs(20, 20);
+    }).evaluate(prompt.bind(), { budget });
+    await others;
+    expect([ticks, budget.consumed.totalTokens, reservedOf(budget)]).toEqual([ticks, 60, 0]);
+  }
+});

@@ -144,3 +144,31 @@ test("LIM-5 what a model began and left behind waits like any other once the mod
   await Promise.all([other, behind]);
   expect(budget.consumed.totalTokens).toBe(90);
 });
+
+test("LIM-5 LIM-7 evaluations inside calls that spend from two budgets in opposite order do not wait for each other", async () => {
+  const [first, second] = [trackBudget({ maxTotalTokens: 2_000 }), trackBudget({ maxTotalTokens: 2_000 })];
+  const both = Promise.withResolvers<void>();
+  let begun = 0;
+  const asking = (own: BudgetTracker) => {
+    const evaluate = defineTool({
+      name: "evaluate",
+      description: "Evaluates three times.",
+      input: z.object({}),
+      uses: [],
+      async execute(_, context) {
+        if (++begun === 2) both.resolve();
+        await both.promise;
+        await Promise.all([1, 2, 3].map(() => context.evaluate(ask, { budget: own, adapter: inner() })));
+      },
+    });
+    return definePrompt({ key: "outer", sections: [{ key: "task", text: "Ask.", tools: [evaluate] }] }).bind();
+  };
+  const outer = () => modelAdapter(scriptedModel([{ toolCalls: [{ name: "evaluate" }] }, { text: "done", usage }]));
+  // Those that waited for each other would end by it.
+  const signal = AbortSignal.timeout(4_000);
+  const ended = await Promise.allSettled([
+    outer().evaluate(asking(second), { budget: first, signal }),
+    outer().evaluate(asking(first), { budget: second, signal }),
+  ]);
+  expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
+});

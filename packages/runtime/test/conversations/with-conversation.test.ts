@@ -147,6 +147,29 @@ describe("CNV-2 a conversation is saved as a whole when its function returns", (
     expect(await stored(store)).toMatchObject({ revision: 1, texts: ["user: 1", "assistant: One."] });
   });
 
+  test("CNV-2 saves that are not waited for are made one after another, each as it was when it was asked for", async () => {
+    const kept = memoryConversations();
+    const saved: (readonly [revision: number, body: string])[] = [];
+    const store: ConversationStore = {
+      ...kept,
+      save(id, save) {
+        saved.push([save.revision, save.body]);
+        return kept.save(id, save);
+      },
+    };
+    await withConversation(store, "ada", async (conversation) => {
+      await conversation.evaluate(adapterOf({ text: "One." }), "1");
+      const first = conversation.save();
+      conversation.keep([]);
+      await Promise.all([first, conversation.save()]);
+      expect(conversation.revision).toBe(2);
+    });
+    expect(saved.map(([revision, body]) => [revision, body.includes("One.")])).toEqual([
+      [1, true],
+      [2, false],
+    ]);
+  });
+
   test("CNV-2 what still runs when the function throws is aborted, and has ended when others may write", async () => {
     const store = memoryConversations();
     const { clock, ...rest } = fakeEnvironment();
@@ -469,6 +492,28 @@ describe("CNV-4 one writer at a time", () => {
     expect(renewals).toEqual([300, 600, 900]);
     first.resolve();
     await holding;
+  });
+
+  test("CNV-4 a renewal that is under way when the lease is released is the last one", async () => {
+    const { clock, random } = fakeEnvironment();
+    const store = memoryConversations({ clock });
+    const [first, renewed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow: ConversationStore = {
+      ...store,
+      async renew(id, lease) {
+        await renewed.promise;
+        await store.renew(id, lease);
+        // It had the lease when it was asked.
+        return true;
+      },
+    };
+    const holding = withConversation(slow, "ada", () => first.promise, { clock, random, leaseMs: 900 });
+    await clock.advance(300);
+    first.resolve();
+    await holding;
+    renewed.resolve();
+    await clock.advance(10);
+    expect(clock.pending).toBe(0);
   });
 
   test("CNV-4 an abort ends the wait with its reason, and the evaluation", async () => {

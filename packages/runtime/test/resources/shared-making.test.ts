@@ -129,6 +129,31 @@ test("TX-4 what a failed call made is not closed while another call uses it", as
   expect([await failing, client.closed]).toEqual(["on purpose", true]);
 });
 
+test("TX-4 what a failed call made is not closed while a call of another scope waits for it", async () => {
+  const environment = fakeEnvironment();
+  const counter = new Counter();
+  let closed = false;
+  const resources = await openResources([
+    provideFactory(CounterKey, () => counter, { close: () => void (closed = true) }),
+  ]);
+  const use = (fail: boolean) =>
+    toolOf("use", async ({ resources: given }) => {
+      const used = await given.open(CounterKey);
+      await environment.clock.sleep(20);
+      if (closed) throw new Error("closed in the middle of the call");
+      if (fail) throw new Error("on purpose");
+      used.value += 1;
+    });
+  const first = evaluateIn(environment, use(true), { resources });
+  await environment.clock.advance(10);
+  // The same instance, of which the scope of the first call knows no other user.
+  const second = evaluateIn(environment, use(false), { resources: [provide(CounterKey, counter)] });
+  await environment.clock.advance(100);
+  expect([await first, await second, counter.value]).toEqual(["on purpose", "success", 1]);
+  await resources[Symbol.asyncDispose]();
+  expect(closed).toBe(true);
+});
+
 test("TX-4 what a call waited for was discarded, and its factory returns the same instance again: it is undone", async () => {
   const environment = fakeEnvironment();
   const counter = new Counter();

@@ -11,6 +11,7 @@ import {
   type Binding,
   type EvaluateOptions,
   type Resources,
+  type Tool,
 } from "@proviso/core";
 import { createSession, memoryFilesystem, openResources, transaction } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
@@ -286,6 +287,38 @@ test("TX-12 readers behind a writer that gave up begin at once, beside the reade
     evaluate("r1", true),
     evaluate("w", false, { deadline: deadlineIn(100, environment.clock) }),
     evaluate("r2", true),
+  ]);
+  await environment.clock.advance(2_000);
+  await evaluating;
+  expect(begun).toEqual(["r1 0", "r2 100"]);
+});
+
+test("TX-12 readers behind a call that ended without waiting for its look-up begin at once, beside the reader", async () => {
+  const environment = fakeEnvironment();
+  const shared = await openResources([provide(CounterKey, new Counter())]);
+  const startedAt = environment.clock.now();
+  const begun: string[] = [];
+  const read = (name: string) =>
+    toolOf(
+      name,
+      async () => {
+        begun.push(`${name} ${environment.clock.now() - startedAt}`);
+        await environment.clock.sleep(500);
+      },
+      { readOnly: true, uses: [CounterKey] },
+    );
+  const leave = toolOf("leave", async ({ resources }) => {
+    void resources.open(CounterKey).catch(() => {});
+    await environment.clock.sleep(100);
+  });
+  const evaluate = (tool: Tool, resources: Given) =>
+    calling(environment, tool.name).evaluate(promptOf({ tools: [tool] }), { resources });
+  // Made late, so that the call does not wait for it before it begins.
+  const lazy = [provideFactory(CounterKey, () => shared.get(CounterKey))];
+  const evaluating = Promise.all([
+    evaluate(read("r1"), shared),
+    evaluate(leave, lazy),
+    environment.clock.sleep(50).then(() => evaluate(read("r2"), shared)),
   ]);
   await environment.clock.advance(2_000);
   await evaluating;

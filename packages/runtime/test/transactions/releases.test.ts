@@ -1,4 +1,5 @@
 import { defineTool, provide, provideFactory, resourceKey, type Snapshotable } from "@proviso/core";
+import { committedWith } from "@proviso/runtime/internal";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -53,6 +54,21 @@ test.each([false, true])(
     ]);
   },
 );
+
+test("TX-14 what is committed with the record is released before all others, whenever its snapshot was taken", async () => {
+  const happened: string[] = [];
+  const inFile = Object.assign(new Watched("a", happened), {
+    [committedWith]: { file: {}, isOpen: () => false },
+  });
+  const resources = keys.map((key) => provide(key, key.name === "a" ? inFile : new Watched(key.name, happened)));
+  const use = defineTool({ name: "use", description: "Uses them.", input: z.object({}), uses: keys, execute() {} });
+  await calling(fakeEnvironment(), "use").evaluate(promptOf({ tools: [use] }), { resources });
+  const [snapshots, releases] = [happened.slice(0, 3), happened.slice(3)];
+  // It was not the last, which would come first anyway.
+  expect(snapshots.at(-1)).not.toBe("snapshot a");
+  expect(releases[0]).toBe("release a");
+  expect(releases).toHaveLength(3);
+});
 
 test.each(["made in the call", "bound ready"])(
   "TX-13 a resource that is %s and could not be restored is not released: it may be restored at its next start",
