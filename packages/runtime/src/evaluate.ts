@@ -5,7 +5,6 @@ import {
   type Prompt,
   type PromptResponse,
   type ModelResponse,
-  type BudgetTracker,
   type PromptRendered,
 } from "@proviso/core";
 import { messageOf, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
@@ -37,8 +36,8 @@ import { missingParts } from "./completion.ts";
 import { isOutOfRepairs } from "./loop-limits.ts";
 import { parseOutput, repairRequest, type Answer } from "./output/parse.ts";
 import { refusedSetting } from "./evaluate-options.ts";
-import { partsOf } from "./joined-tracker.ts";
 import { sectionsOf } from "./rendering.ts";
+import { shownLimits } from "./shown-limits.ts";
 
 /** Evaluates a prompt with what an adapter brings to it. */
 export function evaluate<Output>(
@@ -239,7 +238,6 @@ function besideResponse({ reasoning, files }: Run, { sources, logprobs, serviceT
   return besideText({ reasoning, sources, files: shown, logprobs, serviceTier });
 }
 
-type Limits = PromptRendered["limits"];
 
 /** Emits `prompt.rendered`. */
 function announceRendering(run: Run, { adapter, provider }: Setup): void {
@@ -258,7 +256,7 @@ function announceRendering(run: Run, { adapter, provider }: Setup): void {
       descriptor,
       overrides,
       sections: sectionsOf(run),
-      limits: limitsOf(run),
+      limits: shownLimits(run),
       output: output === undefined ? "text" : "json",
       earlierMessages: run.history.earlier,
       // Fields that come later would stand in a second object.
@@ -268,38 +266,4 @@ function announceRendering(run: Run, { adapter, provider }: Setup): void {
       seq: 0,
     };
   });
-}
-
-function limitsOf({ limits, maxTurns }: Run): Limits {
-  const { deadline, budget } = limits;
-  const trackers = partsOf(budget).filter(limitsMoreThanTime);
-  const [narrowest] = trackers.length > 1 ? trackers.toSorted(byRoom) : trackers;
-  const left = narrowest && budgetOf(narrowest);
-  if (deadline === undefined) return left === undefined ? { maxTurns } : { budget: left, maxTurns };
-  const until = deadline.expiresAt.getTime();
-  return left === undefined ? { deadline: until, maxTurns } : { deadline: until, budget: left, maxTurns };
-}
-
-function limitsMoreThanTime({ budget }: BudgetTracker): boolean {
-  for (const name in budget) if (name !== "deadline") return true;
-  return false;
-}
-
-function budgetOf({ budget, consumed }: BudgetTracker): Limits["budget"] {
-  // A spread is several times faster than one that leaves something out.
-  if (!("deadline" in budget)) return { ...budget, consumed: { ...consumed } };
-  const { deadline: _, ...limits } = budget;
-  return { ...limits, consumed: { ...consumed } };
-}
-
-/** The one that leaves the fewest tokens first; among those that limit dollars alone, the one that leaves the fewest. */
-function byRoom(a: BudgetTracker, b: BudgetTracker): number {
-  const [left, other] = [a.remaining(), b.remaining()];
-  const tokens = tokensIn(left);
-  const others = tokensIn(other);
-  return tokens === others ? Math.sign(left.costUsd - other.costUsd) || 0 : Math.sign(tokens - others);
-}
-
-function tokensIn({ totalTokens, inputTokens, outputTokens }: ReturnType<BudgetTracker["remaining"]>): number {
-  return Math.min(totalTokens, inputTokens, outputTokens);
 }
