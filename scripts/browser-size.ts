@@ -58,8 +58,8 @@ export const sizeBounds: readonly SizeBound[] = [
   // 0.3 KB of it keep what ended beside a stopped or suspended call, and count once what is sent beside the messages.
   // 0.5 KB of it ask by which lock a handle is used (RES-9), and show texts again when a secret becomes known (SEC-1).
   // 0.9 KB of it end the evaluations that a transaction's body has begun (TX-9), and refuse what begins in its code later.
-  // 0.5 KB of it cut texts beside secrets (SEC-1), count what has no price (LIM-14), and let observers of ours end a step at
-  // once; 0.1 KB of what is loaded later hides what a history repeats.
+  // 0.5 KB of it cut texts beside secrets (SEC-1) and count what has no price (LIM-14); 0.1 KB of what is loaded later lets
+  // an observer end a step without a promise.
   { id: "runtime", names: "*", most: 75.6 * kilobyte, later: 13.1 * kilobyte },
   // A bundler drops what is not used. A call at the top of a module, which it cannot drop, keeps all that it reaches.
   { id: "core", names: "{ systemClock }", most: 0.5 * kilobyte },

@@ -106,4 +106,12 @@ export const unnoticedMutations: readonly Mutation[] = [
     replace: "      own.refused.catch(() => {});\n",
     test: "packages/mcp/test/hostile-server.test.ts",
   },
+  {
+    rule: "TX-12",
+    breaks: "who waits behind a wait that was given up is let in",
+    file: "runtime/src/transactions/lock.ts",
+    find: "    admit(wait.lock);\n",
+    replace: "",
+    test: "packages/runtime/test/transactions/locks.test.ts",
+  },
 ];

@@ -5,7 +5,6 @@ import {
   type Prompt,
   type PromptResponse,
   type ModelResponse,
-  type PromptRendered,
 } from "@proviso/core";
 import { messageOf, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
 import { besideText } from "./beside-text.ts";
@@ -237,7 +236,6 @@ function besideResponse({ reasoning, files }: Run, { sources, logprobs, serviceT
   const shown = made.length === 0 ? undefined : Object.freeze([...made]);
   return besideText({ reasoning, sources, files: shown, logprobs, serviceTier });
 }
-
 
 /** Emits `prompt.rendered`. */
 function announceRendering(run: Run, { adapter, provider }: Setup): void {
