@@ -23,7 +23,7 @@ export function firstBytes(limit: number): OutputBuffer {
 }
 
 /** Keeps the end, from the beginning of a character of UTF-8. */
-export function lastBytes(limit: number): OutputBuffer {
+function lastBytes(limit: number): OutputBuffer {
   let chunks: Buffer[] = [];
   let kept = 0;
   let length = 0;
