@@ -20,4 +20,5 @@ export { writeWhole } from "./write-whole.ts";
 export { sqliteError } from "./sqlite-error.ts";
 export { sqliteModule } from "./sqlite-module.ts";
 export { columnsOf, inTransaction, pragmaOf, rollBack } from "./sqlite-rows.ts";
+export { useWriteAheadLog } from "./sqlite-wal.ts";
 export { isBusy, whenFree } from "./sqlite-waiting.ts";

@@ -11,6 +11,7 @@ import { makeFolder } from "./make-folder.ts";
 import { rollBack } from "./sqlite-rows.ts";
 import { sqliteError } from "./sqlite-error.ts";
 import { sqliteModule } from "./sqlite-module.ts";
+import { useWriteAheadLog } from "./sqlite-wal.ts";
 
 /** Statistics of usage in a file, for several processes. */
 export interface SqliteUsageStore extends UsageStore {
@@ -137,7 +138,8 @@ function open(file: string, busyTimeoutMs: number): Opened {
     inTransaction(database, () => prepareFile(database, file));
     const statements = statementsOf(database);
     // The first change to a file that was there already.
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    useWriteAheadLog(database, openingTimeoutMs);
+    database.exec("PRAGMA synchronous = NORMAL");
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     return { database, statements };
   } catch (error) {

@@ -1,7 +1,15 @@
 // The tables of an SQLite file of attempts, and the statements on them.
 import { DefinitionError, type Usage } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
-import { inTransaction, lifeOf, makePrivate, pragmaOf, sqliteModule, thisProcess } from "@proviso/node/internal";
+import {
+  inTransaction,
+  lifeOf,
+  makePrivate,
+  pragmaOf,
+  sqliteModule,
+  thisProcess,
+  useWriteAheadLog,
+} from "@proviso/node/internal";
 import type { Owner } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
 import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
@@ -85,7 +93,8 @@ export function openEvalFile(file: string): EvalFile {
       database.exec(`PRAGMA busy_timeout = ${openingTimeoutMs}`);
       inTransaction(database, () => prepare(database, file));
       // The first change to a file that was there already. From here on no statement waits for a lock.
-      database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0;");
+      useWriteAheadLog(database, openingTimeoutMs);
+      database.exec("PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0;");
       return evalFile(database, file);
     } catch (error) {
       database.close();

@@ -9,6 +9,7 @@ import { mkdtemp, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { sampleOf } from "../../../estimation/test/support.ts";
 import { fromSources } from "../../../../scripts/from-sources.ts";
@@ -107,6 +108,23 @@ test("EST-10 processes that write at once lose nothing", async () => {
   await Promise.all(writing);
   using store = sqliteUsageStore(file);
   for (const index of upTo(4)) expect(turnsOf(store.samples({ prompt: `tests/p${index}` }))).toEqual(upTo(100));
+});
+
+test("EST-10 a new file can be opened by several at the same moment", async () => {
+  const [rounds, at] = [60, await folder()];
+  const gate = new Int32Array(new SharedArrayBuffer(4));
+  const program = join(import.meta.dirname, "processes", "opener.ts");
+  const options = { workerData: { gate, folder: at, rounds }, execArgv: fromSources.slice(1) };
+  const openers = upTo(4).map(() => new Worker(program, options));
+  onTestFinished(async () => void (await Promise.all(openers.map((opener) => opener.terminate()))));
+  const said: unknown[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    const answers = openers.map((opener) => new Promise((resolve) => opener.once("message", resolve)));
+    Atomics.store(gate, 0, round);
+    Atomics.notify(gate, 0);
+    said.push(...(await Promise.all(answers)));
+  }
+  expect(new Set(said)).toEqual(new Set(["open"]));
 });
 
 test("EST-10 a process that is killed takes nothing with it that it had recorded", async () => {
