@@ -15,7 +15,7 @@ import { startSilence, type Silence } from "./silence.ts";
 import { redactionFor } from "./source.ts";
 import { callTool } from "./tool-call.ts";
 import { transportFor } from "./transport.ts";
-import { visibleText, visibleValue } from "./visible-text.ts";
+import { visibleName, visibleText, visibleValue } from "./visible-text.ts";
 
 /** Milliseconds in which a process shows whether it knows the newest revision. An older one may never answer. */
 const probeMs = 5_000;
@@ -23,8 +23,6 @@ const probeMs = 5_000;
 const farewellMs = 1_000;
 /** Listings before one call, of a server that changes its tools while they are listed. */
 const mostListings = 4;
-/** UTF-16 units of the name that a server gives itself. */
-const longestName = 100;
 
 /** An open connection to a server. */
 export interface Link {
@@ -60,8 +58,12 @@ export async function openLink(
     () => late.abort(new DOMException("It took too long.", "TimeoutError")),
     () => {},
   );
+  // Not `AbortSignal.any`: it would keep what listens to it as long as the server is used.
+  const end = (): void => late.abort(closing.reason);
+  closing.addEventListener("abort", end, { once: true });
   try {
-    return await connected(sdk, spec, options, AbortSignal.any([late.signal, closing]));
+    closing.throwIfAborted();
+    return await connected(sdk, spec, options, late.signal);
   } catch (error) {
     const server = shownServer(spec);
     if (closing.aborted) throw closing.reason;
@@ -70,6 +72,7 @@ export async function openLink(
       throw new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`, { cause: error });
     throw new McpError("connect", server, `${server} could not be reached: ${messageOf(error)}`, { cause: error });
   } finally {
+    closing.removeEventListener("abort", end);
     done.abort();
   }
 }
@@ -139,7 +142,7 @@ async function handshake(
       { sdk, client, transport },
       options,
       state,
-      nameOf(redact(visibleText(client.getServerVersion()?.name ?? ""))) ?? shownServer(spec),
+      visibleName(redact(visibleText(client.getServerVersion()?.name ?? ""))) ?? shownServer(spec),
     );
     client.onclose = () => lose(state, link.server);
     await list(client, state, { signal, timeout: noTimeout });
@@ -152,12 +155,6 @@ async function handshake(
     await transport.close().catch(() => {});
     return { transport, error, hasEndedByItself };
   }
-}
-
-/** A model reads it: it is visible and short. undefined where nothing is left of it. */
-function nameOf(visible: string): string | undefined {
-  const name = visible.replaceAll(/\s+/g, " ").trim();
-  return name === "" ? undefined : name.slice(0, longestName).toWellFormed();
 }
 
 interface LinkState {

@@ -84,3 +84,12 @@ function asItIs(text: string, what: string): string {
     `${what} has a name or a value with invisible characters in its schema: ${JSON.stringify(text.slice(0, 60)).toWellFormed()}.`,
   );
 }
+
+/** UTF-16 units of the name that a server gives itself. */
+const longestName = 100;
+
+/** A model reads it: it is visible and short. undefined where nothing is left of it. */
+export function visibleName(visible: string): string | undefined {
+  const name = visible.replaceAll(/\s+/g, " ").trim();
+  return name === "" ? undefined : name.slice(0, longestName).toWellFormed();
+}

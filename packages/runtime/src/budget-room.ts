@@ -46,7 +46,7 @@ export class SharedBudget {
   #open = 0;
   /** Each returns whether it has got what it waits for. */
   readonly #waiting = new Set<() => boolean>();
-  /** The most that a request without a known price was reported to have cost, US dollars; undefined: none has ended. */
+  /** The most that a request without a known price was reported to have cost, US dollars; undefined: none has cost anything. */
   #dearestUsd: number | undefined;
 
   constructor(tracker: BudgetTracker) {
@@ -74,9 +74,9 @@ export class SharedBudget {
     return leftOf(budget.maxCostUsd, consumed.costUsd ?? 0) > 0 ? undefined : "cost";
   }
 
-  /** A request without a known price has cost so much: the next ones hold that. */
+  /** A request without a known price has cost so much: the next ones hold that. One that was free says nothing of them. */
   cost(usd: number): void {
-    this.#dearestUsd = Math.max(this.#dearestUsd ?? 0, usd);
+    if (usd > 0) this.#dearestUsd = Math.max(this.#dearestUsd ?? 0, usd);
   }
 
   /** A reservation is not waited for any more. */

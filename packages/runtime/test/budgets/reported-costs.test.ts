@@ -58,6 +58,13 @@ test("LIM-5 once an answer has reported its cost, as many requests without a pri
   expect(budget.consumed.costUsd).toBeCloseTo(1);
 });
 
+test("LIM-5 an answer that cost nothing says nothing of what the next ones cost", async () => {
+  const { adapter, seen } = gateway([0, 0, ...Array.from({ length: 18 }, () => 1)]);
+  const budget = trackBudget({ maxCostUsd: 3 });
+  await codesOf(20, () => adapter.evaluate(ask, { budget }));
+  expect([budget.consumed.costUsd, seen.requests]).toEqual([3, 5]);
+});
+
 test("LIM-5 a request that failed has shown no cost: the next one without a price goes alone, too", async () => {
   const { adapter, seen } = gateway(["fails", "fails", "fails"]);
   await codesOf(3, () => adapter.evaluate(ask, { budget: trackBudget({ maxCostUsd: 1 }) }));
