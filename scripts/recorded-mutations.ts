@@ -46,8 +46,8 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "RSM-1",
     breaks: "a run that has ended gives its outcome whatever limits it is given",
     file: "runtime/src/recording/tape.ts",
-    find: "const without = { ...given, deadline: undefined, budget: undefined, signal: undefined };",
-    replace: "const without = given;",
+    find: "deadline: isLeft ? deadline : undefined };",
+    replace: "deadline };",
     test: "packages/journal/test/given.test.ts",
   },
   {

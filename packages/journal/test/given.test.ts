@@ -1,8 +1,11 @@
 // What a later attempt of a run, or a fork, is given: it counts for what comes, and a replay goes through the record with it.
 import {
   deadlineAt,
+  deadlineIn,
   definePrompt,
   defineTool,
+  provideFactory,
+  resourceKey,
   type EvaluateOptions,
   type JournalRun,
   type ModelProvider,
@@ -209,16 +212,30 @@ describe("a run that goes on with other options", () => {
 });
 
 describe("a run that has ended", () => {
-  const aborted = AbortSignal.abort(new Error("The user aborts."));
   it.each<readonly [string, Given]>([
     ["fewer turns", { maxTurns: 1 }],
     ["a budget that is spent", { budget: { maxTotalTokens: 1 } }],
     ["a deadline that has passed", { deadline: deadlineAt(new Date(0)) }],
-    ["a signal that was aborted", { signal: aborted }],
   ])("RSM-1 gives its outcome again, with %s", async (_, options) => {
     const journal = memoryJournal();
     await came(text, journal.run("r"), [looks, looks, done]);
     expect(await came(text, journal.run("r"), [], options)).toBe("done");
+  });
+
+  it.each(["deadline", "aborted"])("RSM-1 LIM-2 opens its resources within its limits: %s", async (code) => {
+    const key = resourceKey<object>("Database");
+    const journal = memoryJournal();
+    const evaluate = (create: () => object, options: EvaluateOptions) =>
+      modelAdapter(scriptedModel([done])).evaluate(text, {
+        run: journal.run("r"),
+        resources: [provideFactory(key, create, { eager: true })],
+        ...options,
+      });
+    await evaluate(() => ({}), {});
+    const limits = code === "deadline" ? { deadline: deadlineIn(50) } : { signal: AbortSignal.timeout(50) };
+    const stuck = evaluate(() => new Promise<never>(() => {}), limits);
+    await expect(stuck).rejects.toMatchObject({ code });
+    expect((await evaluate(() => ({}), {})).output).toBe("done");
   });
 });
 

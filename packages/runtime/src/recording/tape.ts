@@ -7,10 +7,11 @@ import {
   type PromptOverride,
   type RunFacts,
 } from "@proviso/core";
+import { isDeadline } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import { spent } from "../failing.ts";
 import { abortedFailure, errorOf, type Failure } from "../failures.ts";
-import type { Limits } from "../limits.ts";
+import { remainingMs, type Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { begunEntry, givenEntry, lastGiven, recallHistory } from "./begun.ts";
@@ -115,11 +116,14 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     const { opened, isReplay } = this;
     const loop = opened.isEnded ? lastGiven(opened.entries)?.options : undefined;
     if (loop === undefined) return given;
-    // Nothing is done any more that a limit could end.
     const without = { ...given, deadline: undefined, budget: undefined, signal: undefined };
     if (isReplay) return { ...without, toolChoice: undefined, ...loop, messages: undefined, continueFrom: undefined };
+    // Resources may be opened yet: what is left of the time bounds that, and an abort ends it.
+    const { deadline, signal } = given;
+    const isLeft = isDeadline(deadline) && remainingMs(deadline) > 0;
+    const within = { ...without, signal, deadline: isLeft ? deadline : undefined };
     const { maxTurns, maxRepairs } = loop;
-    return { ...optionsToAnswerAgain(opened, without), maxTurns, maxRepairs };
+    return { ...optionsToAnswerAgain(opened, within), maxTurns, maxRepairs };
   }
 
   endsLoop({ isInside }: Run, code: EvaluationFailure["code"] | undefined, isMet: () => boolean): boolean {
