@@ -155,7 +155,7 @@ export class SharedBudget {
 
   /**
    * The dollars that a request holds whose price is not known, because the provider reports its cost: the most that one has
-   * cost so far, and all that is left before one has ended.
+   * cost so far, and all that is left before one has cost anything.
    */
   #unpricedUsd({ costOf }: Wanted): number | undefined {
     if (costOf !== undefined || this.tracker.budget.maxCostUsd === undefined) return undefined;

@@ -89,7 +89,7 @@ export async function restoreSnapshot(scope: TransactionScope, snapshot: Snapsho
  *
  * An evaluation that the body begins is part of it, awaited or not. When the body returns, those that still run are waited
  * for, however long: give them a deadline. When it throws, or calls `rollback`, they are aborted, and the undoing begins when
- * their calls and handlers have ended. Then nothing begins over the session or the resources in what the body left: it is
+ * their calls have ended, and their handlers, which are waited for at most 5 seconds. Then nothing begins over the session or the resources in what the body left: it is
  * refused with a RevokedError.
  * @example
  * ```ts
