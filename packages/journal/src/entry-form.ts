@@ -127,7 +127,11 @@ const table: Table = {
   suspended: { ...asking, pending, tokenHash: text },
   resolved: { ...asking, callId: text, decision },
   cancelled: { reason: optional(text) },
-  ended: { outcome: (value) => value === "executed" || value === "failed", goesOn: optional(flag) },
+  ended: {
+    outcome: (value) => value === "executed" || value === "failed",
+    goesOn: optional(flag),
+    isEmpty: optional(flag),
+  },
 };
 
 const base = shape<Pick<EntryBase, "at" | "evaluationId">>({ at: time, evaluationId: text });

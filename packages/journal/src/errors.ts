@@ -1,5 +1,5 @@
 // Why a run cannot be had, begun or written.
-import { JournalError } from "@proviso/core";
+import { DefinitionError, JournalError } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 
 export function notFound(id: string): JournalError {
@@ -15,6 +15,11 @@ export function fenced(run: string): JournalError {
   return new JournalError(message, { reason: "fenced", run });
 }
 
+/** The error where another process was faster. */
+export function takenUp(run: string): JournalError {
+  return new JournalError(`The run "${run}" was taken up by another process.`, { reason: "busy", run });
+}
+
 /** What a store threw, as a JournalError. */
 export function journalError(error: unknown, run: string): JournalError {
   if (error instanceof JournalError) return error;
@@ -23,4 +28,9 @@ export function journalError(error: unknown, run: string): JournalError {
     run,
     cause: error,
   });
+}
+
+/** The error of a run that was cancelled, and is evaluated again. */
+export function cancelled(id: string): DefinitionError {
+  return new DefinitionError(`The run "${id}" was cancelled: begin another one.`);
 }

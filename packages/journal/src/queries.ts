@@ -61,7 +61,7 @@ export async function* followEntries(
       yield entry;
       if (isOver()) return;
     }
-    const kind = marked.at(-1)?.kind;
+    const kind = marked.findLast(({ isVoid }) => !isVoid)?.kind;
     if (kind === "ended" || kind === "cancelled") return;
     do {
       // The wait ends early where the signal fires.
@@ -74,8 +74,10 @@ export async function* followEntries(
 export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDescription {
   const standing = standingEntries(run.entries);
   const { saved } = run.summary();
+  // An attempt of which nothing stands was an attempt all the same.
+  const updatedAt = run.entries.at(-1)?.at ?? saved.updatedAt;
   return Object.freeze({
-    ...summaryOf(id, { ...saved, attempts: Math.max(1, run.attempt) }),
+    ...summaryOf(id, { ...saved, updatedAt, attempts: Math.max(1, run.attempt) }),
     params: recordedParams(standing),
     timeline: Object.freeze(timelineOf(standing, endsNotKnown(run.entries))),
     tornBytes,

@@ -21,7 +21,7 @@ export interface ReadRun {
   readonly endedBy: string | undefined;
   readonly forkOf: SavedSummary["forkOf"];
   /** The summary of what stands, or of the part of it that an attempt goes on from. */
-  summary(standing?: readonly JournalEntry[]): Summary;
+  summary(kept?: readonly JournalEntry[]): Summary;
 }
 
 /**
@@ -68,12 +68,16 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     begunBy,
     endedBy,
     forkOf,
-    summary(standing = standingEntries(entries)) {
-      const summary = new Summary(forkOf);
-      for (const entry of standing) summary.add(entry);
-      return summary;
+    summary(kept) {
+      const summary = summaryFrom(standingEntries(entries), new Summary(forkOf));
+      return kept === undefined ? summary : summaryFrom(kept, new Summary(forkOf, summary.saved));
     },
   };
+}
+
+function summaryFrom(entries: readonly JournalEntry[], summary: Summary): Summary {
+  for (const entry of entries) summary.add(entry);
+  return summary;
 }
 
 /** Whether nothing has been kept since the run was read, and no other run has its id: its last frame alone is read. */
@@ -85,4 +89,9 @@ export async function isAsRead(store: JournalStore, id: string, { length, endedB
     last = markOf(frame);
   }
   return !isOtherRun(endedBy, last);
+}
+
+/** Returns the number of the last event; -1: there is none. */
+export function lastSeqOf(entries: readonly JournalEntry[]): number {
+  return entries.reduce((last, entry) => (entry.kind === "event" ? Math.max(last, entry.event.seq) : last), -1);
 }

@@ -1,7 +1,8 @@
 // One run of a journal, as the runtime records it and goes on from it.
-import { DefinitionError, JournalError, systemClock, type Blobs, type ToolReturn } from "@proviso/core";
+import { JournalError, systemClock, type Blobs, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
+  entriesToReplay,
   insideAnswers,
   isAtRest,
   journalEntry,
@@ -12,17 +13,18 @@ import {
   suspendedCalls,
   suspendedEver,
   unknownCalls,
+  type EntryOf,
   type JournalEntry,
   type KeptEntry,
   type OpenedSource,
   type RunSource,
 } from "@proviso/runtime/recording";
-import { existsAlready, fenced, notFound } from "./errors.ts";
+import { cancelled, existsAlready, fenced, notFound, takenUp } from "./errors.ts";
 import { forkedEntries, isForkOf, savedFork } from "./forking.ts";
 import type { RunOptions } from "./journal.ts";
 import type { LentFile } from "./lent-file.ts";
 import { working, type Processes } from "./process-name.ts";
-import { readRun, type ReadRun } from "./reading.ts";
+import { lastSeqOf, readRun, type ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
 import { Summary } from "./summary.ts";
 import { RunWriter, type WriteQueue } from "./writing.ts";
@@ -88,6 +90,8 @@ class JournalSource implements RunSource {
   #attempt = 1;
   #next = 0;
   #isBusy = false;
+  /** The entry that the run goes on, while the attempt has kept nothing else. */
+  #resumed: EntryOf<"resumed"> | undefined;
   #isCancelled = false;
   #stopWorking: (() => void) | undefined;
 
@@ -131,7 +135,7 @@ class JournalSource implements RunSource {
   }
 
   #toReplay(read: ReadRun): OpenedSource {
-    const entries = standingEntries(read.entries);
+    const entries = entriesToReplay(read.entries);
     if (entries.length === 0) throw notFound(this.id);
     return {
       entries,
@@ -209,18 +213,22 @@ class JournalSource implements RunSource {
   async #takeOver(kept: number, evaluationId: string, before: number): Promise<void> {
     const at = Math.max(before, systemClock.now());
     const base = { index: this.#next, attempt: this.#attempt, at, evaluationId, isVoid: false };
-    const entry: JournalEntry = { ...base, kind: "resumed", kept };
+    const entry: EntryOf<"resumed"> = { ...base, kind: "resumed", kept };
     this.append(entry);
     this.#next += 1;
+    this.#resumed = entry;
     try {
       await this.flush();
     } catch (error) {
-      if (error instanceof JournalError && error.reason === "fenced") {
-        const why = `The run "${this.id}" was taken up by another process.`;
-        throw new JournalError(why, { reason: "busy", run: this.id });
-      }
-      throw error;
+      throw error instanceof JournalError && error.reason === "fenced" ? takenUp(this.id) : error;
     }
+  }
+
+  /** Ends an attempt in which all that happened came from the record. */
+  async #endEmpty(resumed: EntryOf<"resumed">): Promise<void> {
+    const at = Math.max(resumed.at, systemClock.now());
+    this.append({ ...resumed, index: this.#next, at, kind: "ended", outcome: "failed", goesOn: true, isEmpty: true });
+    await this.flush();
   }
 
   #assertGone(writer: string): void {
@@ -241,6 +249,7 @@ class JournalSource implements RunSource {
 
   keep(entry: KeptEntry): void {
     if (this.#isCancelled) return;
+    this.#resumed = undefined;
     const { hide } = this.#shared;
     this.#writer?.append(hide === undefined ? entry : keptEntry(hide(journalEntry(entry, noPlace))));
   }
@@ -278,6 +287,8 @@ class JournalSource implements RunSource {
   }
 
   async close(): Promise<void> {
+    // Where it cannot be kept, the attempt looks like one that crashed.
+    if (this.#resumed !== undefined && !this.hasFailed) await this.#endEmpty(this.#resumed).catch(() => {});
     this.#isBusy = false;
     this.#stopWorking?.();
     this.#stopWorking = undefined;
@@ -285,12 +296,4 @@ class JournalSource implements RunSource {
     this.#writer = undefined;
     if (this.mode !== "replay") this.#shared.open.delete(this.id);
   }
-}
-
-function cancelled(id: string): DefinitionError {
-  return new DefinitionError(`The run "${id}" was cancelled: begin another one.`);
-}
-
-function lastSeqOf(entries: readonly JournalEntry[]): number {
-  return entries.reduce((last, entry) => (entry.kind === "event" ? Math.max(last, entry.event.seq) : last), -1);
 }

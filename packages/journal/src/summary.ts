@@ -38,8 +38,11 @@ export class Summary {
   #own: string | undefined;
   readonly #steps = new StepCounter();
   readonly #spent = new SpentByRun();
+  /** What it was before the attempt that it follows. */
+  readonly #before: SavedSummary | undefined;
 
-  constructor(forkOf?: SavedSummary["forkOf"]) {
+  constructor(forkOf?: SavedSummary["forkOf"], before?: SavedSummary) {
+    this.#before = before;
     this.saved = {
       prompt: "",
       model: "",
@@ -84,7 +87,10 @@ export class Summary {
     if (entry.kind === "given") saved.model = entry.model ?? saved.model;
     if (entry.kind === "suspended") return this.#standsAs("suspended", entry.pending);
     // Nothing comes after a run was cancelled: its writer is refused.
-    if (entry.kind === "ended") saved.state = entry.outcome;
+    if (entry.kind !== "ended") return;
+    if (entry.isEmpty === true)
+      Object.assign(saved, this.#before, { attempts: saved.attempts, updatedAt: saved.updatedAt });
+    else saved.state = entry.outcome;
   }
 
   /** Evaluations inside calls spend for the run, too. */

@@ -4,7 +4,7 @@ import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
-import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { fakeClock, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { listed } from "./support.ts";
@@ -89,31 +89,40 @@ it("RPL-8 a replay streams what was streamed, delta by delta", async () => {
   expect(replayed).toEqual(first);
 });
 
-it.each([
-  ["deadline", { deadline: () => deadlineIn(30) }],
-  ["aborted", { signal: () => AbortSignal.timeout(30) }],
-  ["budget", { budget: () => ({ maxTotalTokens: 16 }) }],
-])("RPL-7 RSM-1 an evaluation that ended by %s replays to the same error, and goes on", async (code, limit) => {
-  const journal = memoryJournal();
-  let slow = code !== "budget";
-  const execute = async (_input: unknown, { signal }: { readonly signal: AbortSignal }) => {
-    if (!slow) return "seen";
-    await new Promise((_, reject) =>
-      signal.addEventListener("abort", () => reject(new Error("Stopped.")), { once: true }),
-    );
-    return "never";
-  };
-  const run = (model = scriptedModel([look("c1"), look("c2"), { text: "Done." }])) => modelAdapter(model);
-  const options = Object.fromEntries(Object.entries(limit).map(([name, make]) => [name, (make as () => unknown)()]));
-  const failed = await rejection(run().evaluate(prompt(execute as never), { run: journal.run("r"), ...options }));
-  expect(failed).toMatchObject({ code });
-  const replayed = await replay(prompt(execute as never), journal.replay("r"));
-  expect(replayed.failure).toMatchObject({ code, message: (failed as Error).message });
-  slow = false;
-  const model = code === "budget" ? scriptedModel([look("c2"), { text: "Done." }]) : scriptedModel([{ text: "Done." }]);
-  const second = await run(model).evaluate(prompt(execute as never), { run: journal.run("r") });
-  expect([second.text, second.run?.attempt]).toEqual(["Done.", 2]);
-});
+it.each(["deadline", "aborted", "budget"])(
+  "RPL-7 RSM-1 an evaluation that ended by %s replays to the same error, and goes on",
+  async (code) => {
+    const journal = memoryJournal();
+    const clock = fakeClock();
+    const aborting = new AbortController();
+    let slow = code !== "budget";
+    const execute = async (_input: unknown, { signal }: { readonly signal: AbortSignal }) => {
+      if (!slow) return "seen";
+      const stopped = new Promise((_, reject) =>
+        signal.addEventListener("abort", () => reject(new Error("Stopped.")), { once: true }),
+      );
+      if (code === "aborted") aborting.abort();
+      else void clock.advance(30);
+      await stopped;
+      return "never";
+    };
+    const run = (model = scriptedModel([look("c1"), look("c2"), { text: "Done." }])) => modelAdapter(model, { clock });
+    const limit = {
+      deadline: { deadline: deadlineIn(30, clock) },
+      aborted: { signal: aborting.signal },
+      budget: { budget: { maxTotalTokens: 16 } },
+    }[code];
+    const failed = await rejection(run().evaluate(prompt(execute as never), { run: journal.run("r"), ...limit }));
+    expect(failed).toMatchObject({ code });
+    const replayed = await replay(prompt(execute as never), journal.replay("r"));
+    expect(replayed.failure).toMatchObject({ code, message: (failed as Error).message });
+    slow = false;
+    const model =
+      code === "budget" ? scriptedModel([look("c2"), { text: "Done." }]) : scriptedModel([{ text: "Done." }]);
+    const second = await run(model).evaluate(prompt(execute as never), { run: journal.run("r") });
+    expect([second.text, second.run?.attempt]).toEqual(["Done.", 2]);
+  },
+);
 
 it("RSM-6 recorded usage counts for the evaluation's own budget, and not again for a shared tracker", async () => {
   const journal = memoryJournal();

@@ -168,7 +168,11 @@ function isQuestion(entries: readonly JournalEntry[]): boolean {
   return (
     place !== -1 &&
     after.every(
-      (entry) => entry.kind === "resolved" || (entry.kind === "event" && entry.event.type === "run.suspended"),
+      (entry) =>
+        entry.kind === "resolved" ||
+        // An attempt that has added nothing.
+        entry.kind === "resumed" ||
+        (entry.kind === "event" && entry.event.type === "run.suspended"),
     )
   );
 }

@@ -269,6 +269,8 @@ export type EntryContent =
       readonly outcome: "executed" | "failed";
       /** Whether its run goes on when it is evaluated again. Default false. */
       readonly goesOn?: boolean;
+      /** Whether the attempt ended before anything happened that the record did not have: it counts for nothing. Default false. */
+      readonly isEmpty?: boolean;
     };
 
 /** One thing that came from outside, or was emitted. */

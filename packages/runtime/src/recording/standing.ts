@@ -6,15 +6,27 @@ import { StepCounter } from "./steps.ts";
 
 /**
  * Returns the entries that stand, in order: those that an attempt did not go on from are left out, and so is what a call
- * had emitted that was run again.
+ * had emitted that was run again. An attempt that added nothing changes nothing.
  */
 export function standingEntries(entries: readonly JournalEntry[]): readonly JournalEntry[] {
   let standing: JournalEntry[] = [];
-  for (const entry of entries) {
+  for (const [place, entry] of entries.entries()) {
+    const next = entry.kind === "resumed" ? entries[place + 1] : undefined;
+    if (isEmptyEnd(entry) || (next !== undefined && isEmptyEnd(next))) continue;
     if (entry.kind === "resumed") standing = keptOf(standing.filter(({ index }) => index < entry.kept));
     standing.push(entry);
   }
   return standing;
+}
+
+/** Returns the entries that a replay goes through: an attempt that is at its beginning has added nothing yet. */
+export function entriesToReplay(entries: readonly JournalEntry[]): readonly JournalEntry[] {
+  return standingEntries(entries.slice(0, entries.findLastIndex(({ kind }) => kind !== "resumed") + 1));
+}
+
+/** Whether it is the end of an attempt that added nothing. */
+export function isEmptyEnd(entry: JournalEntry): boolean {
+  return entry.kind === "ended" && entry.isEmpty === true;
 }
 
 /** Leaves out what open calls, and evaluations inside them, had done: they are run again. */

@@ -1,7 +1,7 @@
 // The records of one run, as far as they were read.
 import { messageOf } from "@proviso/core/internal";
 import type { RecordQuery, RunRecord, Slice } from "@proviso/core";
-import { standingEntries, type JournalEntry } from "@proviso/runtime/recording";
+import { isEmptyEnd, standingEntries, type JournalEntry } from "@proviso/runtime/recording";
 import type { EntrySource } from "./entry-source.ts";
 import { RecordMaker } from "./record-maker.ts";
 import { Summariser } from "./summarise.ts";
@@ -83,8 +83,8 @@ export class RunRecords {
   }
 
   #take(entries: readonly JournalEntry[]): void {
-    // A later attempt leaves out what it did not go on from.
-    if (entries.some(({ kind }) => kind === "resumed")) {
+    // A later attempt leaves out what it did not go on from, and what it left out stands again where nothing came of it.
+    if (entries.some((entry) => entry.kind === "resumed" || isEmptyEnd(entry))) {
       this.#plain = this.#maker(false);
       if (this.#full !== undefined) this.#full = this.#maker(true);
       this.#add(standingEntries(this.#entries));
