@@ -1,13 +1,13 @@
 import { DefinitionError, RevokedError, UnusableError, type Resources, type Session } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
-import { errorOf, isFailure, type Failure } from "./failures.ts";
+import { errorOf, failure, isFailure, type Failure } from "./failures.ts";
 import { BegunEvaluations } from "./transactions/begun-evaluations.ts";
 import type { ResourceContext } from "./resources/asking.ts";
 import { contextOf } from "./resources/context.ts";
 import type { StorePosition } from "./resources/store.ts";
 import type { SessionMark } from "./session/concurrent-changes.ts";
 import { coreOf, type SessionCore } from "./session/session-core.ts";
-import { runAsPartOf } from "./transactions/async-context.ts";
+import { currentTransaction, runAsPartOf } from "./transactions/async-context.ts";
 import { endTransaction, othersInside, restoreSavepoints, rollback } from "./transactions/ending.ts";
 import { LockFault } from "./transactions/endless-wait.ts";
 import { assertMayBegin, enclosing, noEnclosing, originOf, type Enclosing } from "./transactions/session-view.ts";
@@ -146,6 +146,8 @@ async function bodyEnded(own: Transaction): Promise<void> {
  */
 async function undoSoFar(scope: TransactionScope, own: Transaction): Promise<void> {
   if (own.stage !== "open") throw new DefinitionError(`${own.name} is over: it cannot be rolled back any more.`);
+  const call = callIn(own);
+  if (call !== undefined) throw typed(waitsForItself(own.name, call.name), scope);
   let ended: Promise<void> | undefined;
   const abort = (): void => {
     if (ended !== undefined) return;
@@ -160,6 +162,21 @@ async function undoSoFar(scope: TransactionScope, own: Transaction): Promise<voi
     await rollback(own);
   };
   await locked(scope, "locks", undo, { around: inBodyOf(own, scope.session), onWait: abort });
+}
+
+/** The call of an evaluation of the body, in whose code this is: what waits for that evaluation waits for itself. */
+function callIn(own: Transaction): Transaction | undefined {
+  let call: Transaction | undefined;
+  let around = currentTransaction()?.transaction;
+  for (; around !== undefined && around !== own; around = around.parent ?? around.startedIn) {
+    if (around.scope === undefined && !around.ended) call ??= around;
+  }
+  return around === undefined ? undefined : call;
+}
+
+function waitsForItself(waitedFor: string, heldBy: string): Failure {
+  const message = `${heldBy} cannot roll back ${waitedFor}, which would wait for that call: throw in the body, or call rollback there.`;
+  return failure({ stop: "deadlock", phase: "tool", waitedFor, heldBy, message });
 }
 
 /** Part of the body, also where a call or a transaction inside it begins this: that one may wait for it. */
