@@ -165,7 +165,8 @@ export class HedgedRequest {
   /** Resolves when a try is over; asks the next adapter where that takes long, and resolves with nothing then. */
   async #nextEnd(): Promise<Ended | undefined> {
     const ends = [...this.#running.values()];
-    const waitMs = this.#winner === undefined && this.#next() !== undefined ? this.#waitMs() : undefined;
+    const mayAsk = this.#winner === undefined && !this.#request.signal.aborted;
+    const waitMs = mayAsk && this.#next() !== undefined ? this.#waitMs() : undefined;
     if (waitMs === undefined) return Promise.race(ends);
     const timer = new AbortController();
     const sleeping = liveClock(this.#run)

@@ -55,7 +55,7 @@ export function serverSentEvents<Output>(
   if (typeof (stream as Partial<EvaluationStream<Output>> | undefined)?.[Symbol.asyncIterator] !== "function") {
     throw new DefinitionError(`serverSentEvents needs what adapter.stream returns, not ${describeValue(stream)}.`);
   }
-  const events = stream[Symbol.asyncIterator]();
+  const messages = messagesOf(stream, show);
   const encoder = new TextEncoder();
   let stopHeartbeat = (): void => {};
   return new ReadableStream<Uint8Array<ArrayBuffer>>(
@@ -70,21 +70,21 @@ export function serverSentEvents<Output>(
         };
         keepOpen();
         try {
-          const message = await nextMessage(events, stream, show);
+          const message = await messages.next();
           send(message.text);
           if (message.isLast) controller.close();
         } catch (error) {
           // `show` threw: the evaluation has no reader any more, and nothing is sent.
           stopHeartbeat();
           controller.error(error);
-          await events.return?.();
+          await messages.leave();
         } finally {
           stopHeartbeat();
         }
       },
       async cancel() {
         stopHeartbeat();
-        await events.return?.();
+        await messages.leave();
       },
     },
     // One message waits at most: a browser that does not read makes the evaluation's own queue merge deltas.
@@ -97,25 +97,45 @@ interface SentMessage {
   readonly isLast: boolean;
 }
 
-/** The next message that is shown. */
-async function nextMessage<Output>(
-  events: AsyncIterator<StreamEvent<Output>>,
-  { response }: EvaluationStream<Output>,
-  show: (event: StreamEvent<Output>) => ServerSentEvent | undefined,
-): Promise<SentMessage> {
-  for (;;) {
-    const next = await events.next().catch(() => undefined);
-    if (next === undefined || next.done === true) return await lastMessage(response);
-    const shown = show(next.value);
-    if (shown !== undefined) return { text: written(shown), isLast: false };
-  }
+interface Messages {
+  /** The next message that is shown. */
+  next(): Promise<SentMessage>;
+  /** Nobody reads any more: the evaluation is aborted. */
+  leave(): Promise<void>;
 }
 
-async function lastMessage(response: Promise<{ readonly output: unknown }>): Promise<SentMessage> {
+function messagesOf<Output>(
+  stream: EvaluationStream<Output>,
+  show: (event: StreamEvent<Output>) => ServerSentEvent | undefined,
+): Messages {
+  const events = stream[Symbol.asyncIterator]();
+  let executed: StreamEvent<Output> | undefined;
+  return {
+    async next() {
+      for (;;) {
+        const next = await events.next().catch(() => undefined);
+        if (next === undefined || next.done === true) return lastMessage(stream.response, executed);
+        if (next.value.type === "prompt.executed") executed = next.value;
+        const shown = show(next.value);
+        if (shown !== undefined) return { text: written(shown), isLast: false };
+      }
+    },
+    async leave() {
+      await events.return?.();
+    },
+  };
+}
+
+/** `executed`: undefined where the answer is that of a run that had ended, which has no events. */
+async function lastMessage(
+  response: Promise<{ readonly output: unknown }>,
+  executed: StreamEvent | undefined,
+): Promise<SentMessage> {
   try {
+    // The caller's own output may show a secret, and may have no JSON.
     const { output } = await response;
-    // JSON has no bigint, and some outputs have no JSON: the page gets what `prompt.executed` shows.
-    return { text: written({ event: "done", data: toJsonValue(output)?.value }), isLast: true };
+    const data = executed?.type === "prompt.executed" ? executed.output : toJsonValue(output)?.value;
+    return { text: written({ event: "done", data }), isLast: true };
   } catch (error) {
     // A message may quote the prompt: the code is enough for a page.
     const code = isEvaluationFailure(error) ? error.code : "internal";

@@ -192,6 +192,25 @@ test("RTE-11 the end of the evaluation aborts all", async () => {
   expect(clock.pending).toBe(0);
 });
 
+test("LIM-2 RTE-11 after the end of the evaluation nothing waits for a model that ignores the abort but its own answer", async () => {
+  const { adapters, clock, requests } = services(
+    { takesMs: 5_000, ignoresAbort: true },
+    { takesMs: 5_000, ignoresAbort: true },
+  );
+  let sleeps = 0;
+  const { sleep } = clock;
+  clock.sleep = (ms, signal) => (++sleeps > 20 ? new Promise<void>(() => {}) : sleep.call(clock, ms, signal));
+  const controller = new AbortController();
+  const evaluating = hedged(adapters, { afterMs: 1_000 }).evaluate(prompt, { signal: controller.signal });
+  const failed = evaluating.catch((error: Error) => error.name);
+  await clock.advance(100);
+  controller.abort();
+  expect(await failed).toBe("AbortedError");
+  await clock.advance(5_000);
+  expect(sleeps).toBeLessThan(10);
+  expect(requests.length).toBe(1);
+});
+
 test("RTE-11 a failure asks the next at once; when all fail it is one refusal", async () => {
   const fails: Service = { takesMs: 100, failsWith: "rate_limit" };
   const { adapters, clock, requests } = services(fails, { takesMs: 100 });

@@ -1,4 +1,4 @@
-import { definePrompt, defineTool, provideFactory, resourceKey, type ModelProvider } from "@proviso/core";
+import { definePrompt, defineTool, provideFactory, resourceKey, type ModelProvider, type Prompt } from "@proviso/core";
 import { modelAdapter, serverSentEvents } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
@@ -51,6 +51,20 @@ test.each([
   const messages = await received(serverSentEvents(stream));
   expect(messages.at(-1)).toEqual({ event: "done", data });
   expect((await stream.response).output).toBe(value);
+});
+
+test.each([
+  ["a text", definePrompt({ key: "text", text: "Say it." }), { text: "The key is sk-canary-4711." }],
+  [
+    "a structured output",
+    definePrompt({ key: "parts", output: z.object({ a: z.string() }), text: "Say it." }),
+    { output: { a: "sk-canary-4711" } },
+  ],
+])("SEC-1 STR-6 a secret of the adapter is in no message, also not in the last one: %s", async (_, prompt, step) => {
+  const adapter = modelAdapter(scriptedModel([step]), { secrets: ["sk-canary-4711"] });
+  const whole = await new Response(serverSentEvents(adapter.stream(prompt.bind() as Prompt<unknown>))).text();
+  expect(whole).not.toContain("canary");
+  expect(whole.split("event: done").at(-1)).toContain("[secret]");
 });
 
 /** What a page shows that follows `turn` and `reset`. */
