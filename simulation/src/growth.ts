@@ -84,6 +84,22 @@ const reading = (n: number) => {
   return () => adapter.evaluate("Draw.").catch(() => {});
 };
 
+/** A streamed answer of Chat Completions with so many calls, all in one event. */
+const streamingCalls = (n: number) => {
+  const calls = Array.from({ length: n }, (_, index) => ({
+    index,
+    id: `c${index}`,
+    function: { name: "t", arguments: "" },
+  }));
+  const choices = [{ index: 0, delta: { tool_calls: calls } }];
+  const event = `data: ${JSON.stringify({ id: "x", choices })}\n\n`;
+  const fetch = async (): Promise<Response> =>
+    new Response(event, { headers: { "content-type": "text/event-stream" } });
+  const adapter = openai({ model: "m", apiKey: "sk-growth", api: "chat", fetch, throttle: { maxAttempts: 1 } });
+  // The stream is cut: its calls are put together, and none is run.
+  return () => adapter.stream("Call.").response.catch(() => {});
+};
+
 const items = (n: number): object => ({ items: Array.from({ length: n }, () => ({ b: 1 })) });
 const keys = (n: number): object => Object.fromEntries(Array.from({ length: n }, (_, index) => [`k${index}`, 1]));
 /** Ordinary search compares all of the one with each place of the other. */
@@ -144,6 +160,7 @@ const readers: readonly Reader[] = [
     },
   },
   { name: "pictures of an answer", n: 4_000, prepare: (n) => reading(n) },
+  { name: "calls of a streamed answer", n: 10_000, prepare: (n) => streamingCalls(n) },
   { name: "a trigger's semicolons", n: 20_000, prepare: (n) => running(`EXPLAIN CREATE TRIGGER x ${";".repeat(n)}`) },
   { name: "quotes of a script", n: 100_000, prepare: (n) => running(`SELECT '${"''".repeat(n / 2)}'`) },
   {

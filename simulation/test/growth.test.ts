@@ -24,6 +24,7 @@ const all = [
   ["FS-4", "a search for a text that repeats itself"],
   ["KIT-4", "an edit of a text that repeats itself"],
   ["CMD-4", "what a command prints"],
+  ["OAI-10", "calls of a streamed answer"],
 ] as const;
 /** All, or each sixth. */
 const readers = all.filter((_, index) => inject("exhaustive") || index % 6 === 0);

@@ -39,7 +39,8 @@ export function textAndSources(items: readonly Json[]): {
       if (piece !== "") text += separator;
       if (piece !== "") separator = "";
       const from = text.length;
-      sources.push(...listAt(part, "annotations").flatMap((annotation) => sourceOf(annotation, from)));
+      for (const annotation of listAt(part, "annotations"))
+        for (const source of sourceOf(annotation, from)) sources.push(source);
       text += piece;
     }
   }

@@ -5,7 +5,6 @@ import { areWantedBack, asThoughts, chatThoughts } from "./chat-thoughts.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
 interface PartialCall {
-  readonly index: unknown;
   id: string;
   name: string;
   arguments: string;
@@ -13,7 +12,7 @@ interface PartialCall {
 
 /** Chunks of `POST /chat/completions`, put together as JSON would have had them; the first choice counts. */
 export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
-  const calls: PartialCall[] = [];
+  const calls = new PartialCalls();
   const texts = { content: "", refusal: "", thoughts: "" };
   let wantsThoughts = false;
   const annotations: Json[] = [];
@@ -31,10 +30,10 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
     const thoughts = chatThoughts(delta);
     texts.thoughts += thoughts;
     wantsThoughts ||= areWantedBack(delta);
-    annotations.push(...listAt(delta, "annotations"));
+    for (const annotation of listAt(delta, "annotations")) annotations.push(annotation);
     if (thoughts !== "") onDelta({ kind: "reasoning", text: thoughts });
     if (content !== "") onDelta({ kind: "text", text: content });
-    for (const call of listAt(delta, "tool_calls")) addCall(calls, call);
+    for (const call of listAt(delta, "tool_calls")) calls.add(call);
   };
   return {
     read(chunk) {
@@ -49,7 +48,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       for (const choice of listAt(chunk, "choices")) {
         // What comes after a choice's end is late; of several choices only one is the answer.
         if (finishReason !== undefined || (choice["index"] ?? 0) !== 0) continue;
-        logprobs.push(...listAt(objectAt(choice, "logprobs"), "content"));
+        for (const token of listAt(objectAt(choice, "logprobs"), "content")) logprobs.push(token);
         if (isRecord(choice["delta"])) readDelta(choice["delta"]);
         finishReason = choice["finish_reason"] ?? undefined;
         broken = choice["error"];
@@ -63,7 +62,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       if (finishReason === undefined && texts.content !== "") return "cut";
       const choice = {
         index: 0,
-        message: { ...asMessage(texts, annotations, calls), ...asThoughts(texts.thoughts, wantsThoughts) },
+        message: { ...asMessage(texts, annotations, calls.all), ...asThoughts(texts.thoughts, wantsThoughts) },
         ...(logprobs.length === 0 ? {} : { logprobs: { content: logprobs } }),
         finish_reason: finishReason,
         ...(isRecord(broken) ? { error: broken } : {}),
@@ -94,21 +93,31 @@ function asMessage(
   };
 }
 
-/**
- * Adds a piece to the call that it belongs to: the last one of its index, without an index the last one of all. A piece
- * with a name and another id begins a call, because some servers give every call the same index, or none; one without a
- * name goes on, because others give every piece an id of its own.
- */
-function addCall(calls: PartialCall[], piece: Json): void {
-  const { index } = piece;
-  const id = textAt(piece, "id");
-  const given = objectAt(piece, "function");
-  const name = textAt(given, "name");
-  const last = typeof index === "number" ? calls.findLast((call) => call.index === index) : calls.at(-1);
-  const isAnother = name !== "" && id !== "" && last?.name !== "" && last?.id !== id;
-  let call = isAnother ? undefined : last;
-  if (call === undefined) calls.push((call = { index, id, name: "", arguments: "" }));
-  call.id ||= id;
-  call.name ||= name;
-  call.arguments += textAt(given, "arguments");
+/** The calls of an answer, as their pieces come. */
+class PartialCalls {
+  readonly all: PartialCall[] = [];
+  /** The last one of each index. */
+  readonly #lastOf = new Map<number, PartialCall>();
+
+  /**
+   * Adds a piece to the call that it belongs to: the last one of its index, without an index the last one of all. A piece
+   * with a name and another id begins a call, because some servers give every call the same index, or none; one without a
+   * name goes on, because others give every piece an id of its own.
+   */
+  add(piece: Json): void {
+    const { index } = piece;
+    const id = textAt(piece, "id");
+    const given = objectAt(piece, "function");
+    const name = textAt(given, "name");
+    const last = typeof index === "number" ? this.#lastOf.get(index) : this.all.at(-1);
+    const isAnother = name !== "" && id !== "" && last?.name !== "" && last?.id !== id;
+    let call = isAnother ? undefined : last;
+    if (call === undefined) {
+      this.all.push((call = { id, name: "", arguments: "" }));
+      if (typeof index === "number") this.#lastOf.set(index, call);
+    }
+    call.id ||= id;
+    call.name ||= name;
+    call.arguments += textAt(given, "arguments");
+  }
 }

@@ -161,6 +161,25 @@ test.each([
   }
 });
 
+test.each(apis)(
+  "OAI-10 LIM-9 more sources in one event of %s than a call may have arguments are all there",
+  async (api) => {
+    const count = 150_000;
+    const source = { url: "https://a.b" };
+    const isChat = api === "chat";
+    const annotation = isChat ? { type: "url_citation", url_citation: source } : { type: "url_citation", ...source };
+    const annotations = Array.from({ length: count }, () => annotation);
+    const content = [{ type: "output_text", text: "a", annotations }];
+    const output = [{ type: "message", role: "assistant", content }];
+    const sent = isChat
+      ? event({ id: "x", choices: [{ index: 0, delta: { content: "a", annotations }, finish_reason: "stop" }] })
+      : event({ type: "response.completed", response: { id: "r", object: "response", status: "completed", output } });
+    await using server = await startServer(streaming(sent));
+    const { sources } = answerOf(await modelAt(server, api).generate(requestOf({ onDelta: () => {} })));
+    expect(sources?.length).toBe(count);
+  },
+);
+
 test("OAI-10 LIM-3 an aborted stream rejects with the signal's reason, and leaves no listener on it", async () => {
   const { getEventListeners } = await import("node:events").then(({ default: events }) => events);
   for (const api of apis) {

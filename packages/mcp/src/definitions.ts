@@ -126,7 +126,8 @@ export function parsePins(json: unknown): McpPins {
     }
     return info;
   });
-  const twice = infos.find((info, index) => infos.findIndex((other) => other.name === info.name) !== index);
+  const names = new Set<string>();
+  const twice = infos.find((info) => names.size === names.add(info.name).size);
   if (twice !== undefined)
     throw new DefinitionError(`The pins are damaged: ${JSON.stringify(twice.name)} is there twice.`);
   return pinsOf(name, infos);

@@ -3,6 +3,9 @@ import { textFinder } from "@proviso/core/internal";
 /** UTF-16 units that an edit may make of a file. */
 const longestEdited = 16 * 1024 * 1024;
 
+/** Places that an edit replaces. All are replaced at a stretch, while no deadline and no abort is noticed. */
+const mostPlaces = 250_000;
+
 /** What to replace by what, and in which file, as the model asked for it. */
 export interface WantedEdit {
   readonly file: string;
@@ -27,6 +30,11 @@ export function editOf(
   if (times > 1 && !all) {
     return { refusal: `${file} contains that text ${times} times. Give more of it, or set all.` };
   }
+  if (times > mostPlaces) {
+    return {
+      refusal: `${file} contains that text more than ${mostPlaces} times: an edit replaces no more. Give more of it.`,
+    };
+  }
   const length = text.length + times * (replace.length - find.length);
   if (length > Math.max(longestEdited, text.length)) {
     const limit = `an edit makes no file longer than ${longestEdited}`;
@@ -35,11 +43,12 @@ export function editOf(
   return { text: replaced(text, places, find.length, replace), times };
 }
 
-/** Where a text stands in another, from left to right, none over another. */
+/** Where a text stands in another, from left to right, none over another; one more than an edit may replace at the most. */
 function placesOf(find: string, text: string): readonly number[] {
   const next = textFinder(find);
   const places: number[] = [];
-  for (let at = next(text); at !== -1; at = next(text, at + find.length)) places.push(at);
+  for (let at = next(text); at !== -1 && places.length <= mostPlaces; at = next(text, at + find.length))
+    places.push(at);
   return places;
 }
 

@@ -72,6 +72,10 @@ const optionNames = {
 
 const where = "relative to the root of the workspace";
 const path = z.string().describe(where);
+/** A file cannot hold half of a surrogate pair: it would become another character. */
+const storable = z
+  .string()
+  .refine((text) => text.isWellFormed(), "has half of a surrogate pair: give whole characters");
 
 const changesFilesAlone = { transactional: true, uses: [Filesystem] } as const;
 
@@ -157,7 +161,7 @@ function writeFile() {
   return defineTool({
     name: "write_file",
     description: "Write a whole file; folders above it are made.",
-    input: z.object({ path, text: z.string() }),
+    input: z.object({ path, text: storable }),
     idempotent: true,
     ...changesFilesAlone,
     execute: ({ path: file, text }, context) =>
@@ -177,8 +181,8 @@ function editFile() {
     description: "Replace a text in a file by another. It must occur once, unless all is true.",
     input: z.object({
       path,
-      find: z.string().min(1).describe("exactly as it stands in the file"),
-      replace: z.string(),
+      find: storable.min(1).describe("exactly as it stands in the file"),
+      replace: storable,
       all: z.boolean().default(false),
     }),
     ...changesFilesAlone,

@@ -155,12 +155,32 @@ test("KIT-2 a name with a line break is one entry", async () => {
 
 test("KIT-4 an edit makes no file longer than 16 MiB of characters, and changes nothing then", async () => {
   const edit = (replace: string) => call("edit_file", { path: "a", find: "a", replace, all: true });
-  const text = "a".repeat(1_000_000);
+  const text = "a".repeat(250_000);
   const tools = filesystemTools();
   const { results, filesystem } = await work({ tools }, [edit("b".repeat(500)), edit("b".repeat(16))], { a: text });
-  expect(results[0]).toMatch(/would have 500000000 characters.*no file longer than 16777216/);
-  expect(results[1]).toBe("Replaced 1000000 in a.");
-  expect((await filesystem.read("a")).text.length).toBe(16_000_000);
+  expect(results[0]).toMatch(/would have 125000000 characters.*no file longer than 16777216/);
+  expect(results[1]).toBe("Replaced 250000 in a.");
+  expect((await filesystem.read("a")).text.length).toBe(4_000_000);
+});
+
+test("KIT-4 LIM-9 an edit replaces at most 250,000 places, and changes nothing where there are more", async () => {
+  const text = "a".repeat(250_001);
+  const edit = call("edit_file", { path: "a", find: "a", replace: "b", all: true });
+  const { results, filesystem } = await work({ tools: filesystemTools() }, [edit], { a: text });
+  expect(results[0]).toBe(
+    "failed: a contains that text more than 250000 times: an edit replaces no more. Give more of it.",
+  );
+  expect((await filesystem.read("a")).text).toBe(text);
+});
+
+test.each([
+  ["edit_file", { path: "a", find: "start \ud83d", replace: "begin" }],
+  ["edit_file", { path: "a", find: "start", replace: "\ude00" }],
+  ["write_file", { path: "a", text: "a\ud800b" }],
+])("KIT-4 FS-1 %s takes no half of a surrogate pair, which a file cannot hold", async (name, input) => {
+  const { results, filesystem } = await work({ tools: filesystemTools() }, [call(name, input)], { a: "start 😀 end" });
+  expect(results[0]).toMatch(/^failed: .*half of a surrogate pair/s);
+  expect((await filesystem.read("a")).text).toBe("start 😀 end");
 });
 
 test("KIT-4 a file that is longer may be edited as long as it does not grow", async () => {

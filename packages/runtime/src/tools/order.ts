@@ -6,7 +6,9 @@ import type { Invocation } from "./invocation.ts";
 export function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
   const places = new Map(calls.map(({ id }, place) => [id, place]));
   const placeOf = ({ callId }: ToolInvoked): number => places.get(callId) ?? calls.length;
-  results.push(...results.splice(from).toSorted((a, b) => placeOf(a) - placeOf(b)));
+  const sorted = results.slice(from).toSorted((a, b) => placeOf(a) - placeOf(b));
+  // The arguments of a call are bounded, and the calls of a model are not.
+  for (const [place, result] of sorted.entries()) results[from + place] = result;
 }
 
 /** The places of the calls, in the order in which they are recorded. */

@@ -52,11 +52,12 @@ function deliver(run: Run, { id }: ToolCall, { pendingEvents }: Transaction): vo
   if (pendingEvents.length === 0) return;
   const own = pendingEvents.filter(({ callId }) => callId === id);
   const others = pendingEvents.filter(({ callId }) => callId !== id);
-  pendingEvents.splice(0, pendingEvents.length, ...others);
+  pendingEvents.length = 0;
+  for (const each of others) pendingEvents.push(each);
   if (run.attempt === undefined) return deliverEvents(run, own);
   // The record has them with their call; listeners receive them when the attempt counts.
   if (!run.isInside) for (const each of own) run.tape?.dispatched(run, each);
-  run.attempt.pendingEvents.push(...own);
+  for (const each of own) run.attempt.pendingEvents.push(each);
 }
 
 /** Delivers events that count now, to the call around or else to the listeners. */
@@ -64,7 +65,7 @@ export function deliverEvents(run: Run, own: readonly PendingEvent[]): void {
   const { callId: around, transaction: outer } = run.nesting ?? {};
   if (around !== undefined && outer !== undefined) {
     // The events belong to the enclosing call, and are delivered when that commits.
-    outer.pendingEvents.push(...own.map((each) => ({ ...each, callId: around })));
+    for (const each of own) outer.pendingEvents.push({ ...each, callId: around });
     return;
   }
   for (const each of own) {
