@@ -1,7 +1,7 @@
 // What Proviso's own packages share of core. It is not for users: names here change without notice.
 export type { EvaluationPhase } from "./failure-kinds.ts";
 export type { RestoreFault } from "./transaction-errors.ts";
-export { cleanName, isFileLike, isPlatformFile, labelOf } from "./content/file.ts";
+export { cleanName, isPlatformFile, labelOf } from "./content/file.ts";
 export { keepBytes, keptBytes } from "./content/kept-bytes.ts";
 export {
   after,
@@ -25,13 +25,11 @@ export { frozenJson, isForbiddenKey, plainCopy, toJsonValue, whyNoJson, parseOwn
 export { canonicalJson, contentHash, shortHash } from "./canonical-json.ts";
 export { hostSha256, ownSha256, sha256 } from "./sha256.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";
-export type { OddInJson } from "./odd-in-json.ts";
 export { containerOf, describeIssues, jsonSchemaOf, parseWithSchema, parseWithSchemaSync } from "./schema.ts";
 export type { SchemaResult } from "./schema.ts";
 export { sentSchemaOf } from "./schema.ts";
 export { builtInTools } from "./prompt/compile.ts";
 export { cannotOpen } from "./prompt/disclosure/disclosure-tools.ts";
-export type { SummarisedSection } from "./prompt/disclosure/disclosure-tools.ts";
 export type { PromptDescriptor } from "./prompt/descriptor.ts";
 export { wrappedSchema, wrapperKey } from "./prompt/output.ts";
 export type { OutputSpec } from "./prompt/output.ts";
@@ -42,7 +40,6 @@ export { RenderFault } from "./prompt/render-fault.ts";
 export { schemasOf, sectionsIn } from "./prompt/template.ts";
 export { textPrompt } from "./prompt/text-prompt.ts";
 export { openedSections } from "./prompt/disclosure/visibility.ts";
-export type { OpenedSections } from "./prompt/disclosure/visibility.ts";
 export { checkCompletion } from "./tool/completion.ts";
 export type { ReturnedResult } from "./tool/result.ts";
 export { restoredResult, returnedResult } from "./tool/result.ts";
@@ -56,7 +53,7 @@ export { firstChanges } from "./resources/first-changes.ts";
 export type { BudgetAmounts, BudgetReservation } from "./limits/budget.ts";
 export { setAlarm } from "./limits/clock.ts";
 export { isDeadline } from "./limits/clock.ts";
-export { spentAfter, SpentByRun } from "./limits/spent.ts";
+export { SpentByRun } from "./limits/spent.ts";
 export { addUsage, countUsage, noUsage, unpricedTokensOf } from "./limits/usage.ts";
 export { completedMessages } from "./provider/message.ts";
 export { finishReasonIn } from "./provider/model.ts";

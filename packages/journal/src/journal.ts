@@ -72,9 +72,9 @@ export interface Journal extends AsyncDisposable {
 /** How a run is begun or continued. */
 export interface RunOptions {
   /**
-   * What is asked for now is not what the record was made of, another text or tool say. "refuse": a RunError "diverged"
-   * before anything is sent. "adopt": the recorded steps stand, and what comes after them is today's; another prompt is
-   * refused all the same. Default "refuse".
+   * What to do where the prompt's text, its tools or other things that are asked for have changed since the run was recorded.
+   * "refuse": the evaluation rejects with a RunError "diverged" before anything is sent. "adopt": the recorded steps stand,
+   * and what comes after them is today's; a prompt of another name is refused all the same. Default "refuse".
    */
   readonly onChange?: "refuse" | "adopt" | undefined;
   /**

@@ -42,7 +42,8 @@ const snapshots = new WeakMap<Snapshot, Snapshotted>();
 
 /**
  * Session and resources as they are now. It waits for the calls that use them. A resource that is not made yet has no state
- * here: bind what outlives its instance, a folder for example, `eager`.
+ * to keep: one whose data outlives it, a folder for example, has to be bound `eager`, or else restoring the snapshot does not
+ * undo what was done to it.
  * @throws {DefinitionError} for a session or resources of other making.
  * @throws {UnusableError} for a session or a resource that cannot be used any more.
  * @throws {DeadlockError} inside a tool call that holds them: its changes are undone when it fails.

@@ -5,7 +5,7 @@ import { addUsage, noUsage, type Usage } from "./usage.ts";
  * What an evaluation has spent after one more of its events. While it goes on that is what its answers cost; its end says
  * what it spent in all, with requests that have no answer of their own: refused ones, and one that was cut off.
  */
-export function spentAfter(spent: Usage, event: FrameworkEvent): Usage {
+function spentAfter(spent: Usage, event: FrameworkEvent): Usage {
   if (event.type === "provider.responded") return addUsage(spent, event.usage);
   return event.type === "prompt.executed" || event.type === "prompt.failed" ? event.usage : spent;
 }

@@ -23,7 +23,10 @@ export interface ProviderAdapter {
   readonly name: string;
   /** A text is a prompt of one user message; its events have the name `app/text`. */
   evaluate(text: string, options?: EvaluateOptions): Promise<PromptResponse<string>>;
-  /** Rejects only with an EvaluationFailure. */
+  /**
+   * Asks the model, runs the tools that it calls, and asks again, until it answers. Resolves with the answer, whose `output`
+   * has the prompt's type. Rejects only with an EvaluationFailure, which has what was spent and the history so far.
+   */
   evaluate<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): Promise<PromptResponse<Output>>;
   /** Evaluates a prompt and shows the evaluation's events as they happen. The evaluation begins at once. */
   stream(text: string, options?: EvaluateOptions): EvaluationStream<string>;
@@ -46,9 +49,10 @@ export interface EvaluateOptions {
   /** Aborting it ends the evaluation with an AbortedError. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * An estimate: of a budget, each request reserves the p90 of a turn's output in place of its `maxOutputTokens`, which
-   * need not be known then. More evaluations fit side by side; what a request answers beyond it can pass the limit. An
-   * agent reserves the p90 of the input too, since its loop is its own.
+   * How long answers will be, as an estimate. A request then reserves the p90 of a turn's output from the budget, in place
+   * of its `maxOutputTokens`, which need not be known then. More evaluations fit side by side, and what a request answers
+   * beyond the estimate can pass the limit. An agent reserves the p90 of the input too, since its loop is its own. Default:
+   * `maxOutputTokens` is reserved.
    */
   readonly expect?:
     | {
@@ -79,11 +83,14 @@ export interface EvaluateOptions {
    */
   readonly messages?: readonly Message[] | undefined;
   /**
-   * Goes on where an evaluation stopped: with its error, its response, or its messages, which hold the prompt's question
-   * already. They are sent as they are, and the question is not asked again; the system text is the prompt's. A call
-   * without an answer gets one that says so. After an answer the model is asked to go on, or shown why its output did
-   * not fit. Where nothing was asked yet, the prompt is. The error of an evaluation that could not begin goes on as the one
-   * before it would have. `usage` and `toolResults` are those of this evaluation alone.
+   * Goes on where an evaluation stopped: give its error, its response, or its messages. They are sent as they are, and the
+   * prompt's question, which they hold already, is not asked again; the system text is the prompt's.
+   * - A call without an answer gets one that says so.
+   * - After an answer the model is asked to go on, or shown why its output did not fit.
+   * - Where nothing was asked yet, the prompt is. An error of an evaluation that could not begin, and was itself to go on
+   *   from another, has the messages of that one.
+   *
+   * `usage` and `toolResults` are those of this evaluation alone. Default: the prompt is asked.
    */
   readonly continueFrom?: ContinueFrom | undefined;
   /**
@@ -196,7 +203,10 @@ export type PartialOutput<T> = T extends string
 export interface ThrottlePolicy {
   /** Requests, the first included. Default 5. */
   readonly maxAttempts: number;
-  /** Milliseconds. Default 500. */
+  /**
+   * Milliseconds of the first wait at most: a wait is chosen at random below this, and the bound doubles with each request
+   * that failed, up to `maxDelayMs`. Default 500. Source: AWS, "Exponential Backoff And Jitter" (full jitter).
+   */
   readonly baseDelayMs: number;
   /** Milliseconds of one wait at most, before a Retry-After raises it. Default 8,000. */
   readonly maxDelayMs: number;

@@ -74,7 +74,9 @@ export function provide<T>(key: ResourceKey<T>, instance: NoInfer<T>): Binding<T
 }
 
 /**
- * Closed in reverse order, by `close`, else by Symbol.asyncDispose or Symbol.dispose. Default scope: singleton.
+ * Binds a key to what a factory makes. The factory is called when the resource is first asked for, or, with `eager`, when the
+ * evaluation begins. What it made is closed when its scope ends, the last made first: by `close`, else by
+ * Symbol.asyncDispose or Symbol.dispose. Default scope: singleton.
  * @throws {DefinitionError} for a key that `resourceKey` did not make, a factory that is no function, or an unknown option.
  */
 export function provideFactory<T>(

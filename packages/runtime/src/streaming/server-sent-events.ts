@@ -100,7 +100,7 @@ interface SentMessage {
 interface Messages {
   /** The next message that is shown. */
   next(): Promise<SentMessage>;
-  /** Nobody reads any more: the evaluation is aborted. */
+  /** Aborts the evaluation: its reader has left. */
   leave(): Promise<void>;
 }
 
