@@ -117,6 +117,38 @@ test("SRV-1 20 calls at once, a third of them failing, leave exactly the others'
   expect((await files.glob("**")).toSorted()).toEqual(kept.map((text) => `${text}.md`).toSorted());
 });
 
+describe.each(["auto", "legacy"] as const)(
+  "SRV-1 TOOL-1 SEC-2 arguments with a key that no JSON may have, %s",
+  (mode) => {
+    test.each(["__proto__", "constructor"])(
+      `SRV-1 TOOL-1 ${mode}: %s is refused, and the tool does not run`,
+      async (key) => {
+        const session = createSession({ slices: [notes] });
+        const client = await clientOf(served({ session }), mode);
+        const given = JSON.parse(`{"text":"x","${key}":{"admin":true}}`) as Record<string, unknown>;
+        const { isError, content } = await client.callTool({ name: "note", arguments: given });
+        expect([isError, content]).toMatchObject([
+          true,
+          [{ text: expect.stringContaining(`"${key}" is not allowed`) }],
+        ]);
+        expect(session.get(notes)).toEqual([]);
+      },
+    );
+
+    test(`SRV-2 ${mode}: so it is of a prompt`, async () => {
+      const ask = definePrompt({ key: "ask", params: z.object({ what: z.string() }), text: "{{what}}" });
+      const client = await clientOf(serveMcp({ name: "s", prompts: [ask] }), mode);
+      const given = JSON.parse('{"what":"x","__proto__":"y"}') as Record<string, string>;
+      await expect(client.getPrompt({ name: "app_ask", arguments: given })).rejects.toThrow(
+        'The key "__proto__" is not allowed.',
+      );
+      await expect(client.getPrompt({ name: "app_ask", arguments: { what: 1 } as never })).rejects.toThrow(
+        "The argument what must be a text.",
+      );
+    });
+  },
+);
+
 test("SRV-1 policies are asked, and the events are those of any call", async () => {
   const session = createSession({ slices: [notes] });
   const heard: string[] = [];

@@ -1,8 +1,9 @@
 import type { CallToolResult, GetPromptResult, Server } from "@modelcontextprotocol/server";
-import { messageOf } from "@proviso/core/internal";
+import { isForbiddenKey, messageOf } from "@proviso/core/internal";
 import { toolCaller, type ToolCaller } from "./call.ts";
 import { listenOnLoopback, type Loopback } from "./loopback.ts";
 import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
+import { sentParams } from "./sent-params.ts";
 import { servedTool } from "./tool-list.ts";
 
 /** Tools and prompts that are served over the Model Context Protocol. */
@@ -108,8 +109,10 @@ function serverOf(
   const server = new Made({ name: options.name, version: options.version ?? "0.0.0" }, { capabilities });
   if (tools.length > 0) {
     server.setRequestHandler("tools/list", () => ({ tools: tools.map(servedTool) as never }));
-    server.setRequestHandler("tools/call", ({ params }, { mcpReq }): Promise<CallToolResult> =>
-      call(params.name, params.arguments ?? {}, mcpReq),
+    server.setRequestHandler(
+      "tools/call",
+      { params: sentParams },
+      ({ name, arguments: given = {} }, { mcpReq }): Promise<CallToolResult> => call(name, given, mcpReq),
     );
   }
   if (prompts.length === 0) return server;
@@ -124,23 +127,27 @@ function serverOf(
       })),
     })),
   }));
-  server.setRequestHandler("prompts/get", ({ params }): GetPromptResult => {
-    const prompt = prompts.find(({ name }) => name === params.name);
-    try {
-      if (prompt === undefined) throw new Error(`There is no prompt ${JSON.stringify(params.name)}.`);
-      return {
-        messages: [{ role: "user", content: { type: "text", text: rendered(prompt, params.arguments ?? {}) } }],
-      };
-    } catch (error) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, messageOf(error));
-    }
-  });
+  server.setRequestHandler(
+    "prompts/get",
+    { params: sentParams },
+    ({ name, arguments: given = {} }): GetPromptResult => {
+      const prompt = prompts.find((one) => one.name === name);
+      try {
+        if (prompt === undefined) throw new Error(`There is no prompt ${JSON.stringify(name)}.`);
+        return { messages: [{ role: "user", content: { type: "text", text: rendered(prompt, given) } }] };
+      } catch (error) {
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, messageOf(error));
+      }
+    },
+  );
   return server;
 }
 
 /** Arguments come as texts. */
-function rendered({ template, args }: ServedPrompt, given: Readonly<Record<string, string>>): string {
+function rendered({ template, args }: ServedPrompt, given: Readonly<Record<string, unknown>>): string {
   const params = Object.entries(given).map(([name, text]): readonly [string, unknown] => {
+    if (isForbiddenKey(name)) throw new Error(`The key "${name}" is not allowed.`);
+    if (typeof text !== "string") throw new Error(`The argument ${name} must be a text.`);
     const type = args.find((arg) => arg.name === name)?.type;
     if (type === "number" && text.trim() !== "") return [name, Number(text)];
     if (type === "boolean" && (text === "true" || text === "false")) return [name, text === "true"];
