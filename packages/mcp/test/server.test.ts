@@ -17,6 +17,8 @@ import { connectMcp } from "@proviso/mcp";
 import { serveMcp, type McpService, type ServeMcpOptions } from "@proviso/mcp/server";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
@@ -295,6 +297,76 @@ describe("SRV-3 a client that cancels or leaves aborts its call", () => {
       isError: true,
       _meta: { errorReason: "deadline_error" },
     });
+  });
+});
+
+describe("SRV-3 what is under way when a service is closed", () => {
+  /** Changes the session and a file, and goes on until it is aborted. */
+  function half() {
+    const { promise: changed, resolve: change } = Promise.withResolvers<void>();
+    const tool = defineTool({
+      name: "half",
+      description: "Begins.",
+      input: z.object({}),
+      async execute(_, { session, resources, signal }) {
+        session.dispatch(noted({ text: "half" }));
+        await resources.get(Filesystem).write("half.md", "half");
+        change();
+        return new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve("too late")));
+      },
+    });
+    const session = createSession({ slices: [notes] });
+    const files = memoryFilesystem();
+    const service = serveMcp({ name: "s", tools: [tool], session, resources: [provide(Filesystem, files)] });
+    const left = async () => [...session.get(notes), ...(await files.glob("**"))];
+    return { service, changed, left };
+  }
+
+  test.each(["auto", "legacy"] as const)("SRV-3 %s: close ends when its calls have been undone", async (mode) => {
+    const { service, changed, left } = half();
+    const client = await clientOf(service, mode);
+    const calling = client.callTool({ name: "half", arguments: {} }).catch((error: unknown) => error);
+    await changed;
+    expect(await left()).toEqual(["half", "half.md"]);
+    await service.close();
+    expect(await left()).toEqual([]);
+    await calling;
+  });
+
+  test("SRV-3 so it is where a web server of one's own asks fetch, and no call begins afterwards", async () => {
+    const { service, changed, left } = half();
+    await using client = await connectMcp({
+      url: "https://mine.example/mcp",
+      fetch: (url, init) => service.fetch(new Request(url, init)),
+    });
+    const calling = callTool(client, "half");
+    await changed;
+    await Promise.all([service.close(), service.close()]);
+    expect(await left()).toEqual([]);
+    expect((await calling).result.success).toBe(false);
+    expect((await callTool(client, "half")).result.success).toBe(false);
+    expect(await left()).toEqual([]);
+  });
+
+  test.each(["leaves", "is left"] as const)("SRV-3 so does stdio(), where its client %s", async (how) => {
+    const folder = await mkdtemp(join(tmpdir(), "proviso-mcp-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const program = join(import.meta.dirname, "processes/serve-half.ts");
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: ["--conditions=@proviso/source", program, folder],
+      stderr: "pipe",
+    });
+    let said = "";
+    transport.stderr?.on("data", (chunk: Buffer) => void (said += chunk.toString()));
+    const client = new Client({ name: "official", version: "1" });
+    await client.connect(transport as never);
+    client.callTool({ name: "half", arguments: {} }).catch(() => {});
+    await until(() => said.includes("begun"));
+    if (how === "leaves") await client.close();
+    else process.kill(transport.pid ?? 0, "SIGTERM");
+    await until(() => said.includes("saved"));
+    expect(said).toContain("saved [] []");
   });
 });
 

@@ -1,5 +1,6 @@
 import type { CallToolResult, GetPromptResult, Server } from "@modelcontextprotocol/server";
 import { isForbiddenKey, messageOf } from "@proviso/core/internal";
+import { callGroup } from "./call-group.ts";
 import { toolCaller, type ToolCaller } from "./call.ts";
 import { listenOnLoopback, type Loopback } from "./loopback.ts";
 import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
@@ -10,7 +11,10 @@ import { servedTool } from "./tool-list.ts";
 export interface McpService extends AsyncDisposable {
   /** Answers a request of any web server. Who may call it is the web server's to say; see `listen`. */
   fetch(request: Request): Promise<Response>;
-  /** Serves this process's standard input and output until the other side closes them. */
+  /**
+   * Serves this process's standard input and output until the other side closes them. It ends when the calls that were
+   * under way have been undone.
+   */
   stdio(): Promise<void>;
   /**
    * Listens on the loopback interface only: every request has to show the bearer `secret`, and Host and Origin are
@@ -20,7 +24,7 @@ export interface McpService extends AsyncDisposable {
     readonly port?: number;
     readonly secret?: string;
   }): Promise<{ readonly url: string; readonly headers: Readonly<Record<string, string>> }>;
-  /** Ends what is under way. */
+  /** Aborts the calls under way; it ends when they have been undone, and nothing listens any more. */
   close(): Promise<void>;
 }
 
@@ -51,16 +55,19 @@ type ServerSdk = typeof import("@modelcontextprotocol/server");
 export function serveMcp(options: ServeMcpOptions): McpService {
   const served = servedBy(options);
   const call = toolCaller(served);
+  const overHttp = callGroup(call);
   const open = new Set<{ close(): Promise<void> }>();
   let handling: Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> | undefined;
   const handler = async (): Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> => {
     const sdk = await import("@modelcontextprotocol/server");
-    return sdk.createMcpHandler(() => serverOf(sdk, served, call));
+    return sdk.createMcpHandler(() => serverOf(sdk, served, overHttp.call));
   };
   const fetch = async (request: Request): Promise<Response> => (await (handling ??= handler())).fetch(request);
   const close = async (): Promise<void> => {
+    const ended = overHttp.close();
     await Promise.all([...open].map((one) => one.close()));
     await (await handling)?.close();
+    await ended;
   };
   return {
     fetch,
@@ -70,20 +77,21 @@ export function serveMcp(options: ServeMcpOptions): McpService {
         import("@modelcontextprotocol/server/stdio"),
       ]);
       const { promise: ended, resolve } = Promise.withResolvers<void>();
-      const serving = serveStdio(() => serverOf(sdk, served, call));
+      const calls = callGroup(call);
+      const serving = serveStdio(() => serverOf(sdk, served, calls.call));
       const end = (): void => resolve();
       for (const event of ["end", "close"] as const) process.stdin.once(event, end);
       const one = {
         async close() {
-          await serving.close();
+          await Promise.all([calls.close(), serving.close()]);
           end();
         },
       };
       open.add(one);
       await ended;
       for (const event of ["end", "close"] as const) process.stdin.off(event, end);
+      await one.close();
       open.delete(one);
-      await serving.close();
     },
     async listen(listening) {
       const loopback: Loopback = await listenOnLoopback(fetch, listening);
