@@ -1,4 +1,4 @@
-// What a service answers to one request is bounded, and an answer that says that its session is over is noticed.
+// What a service answers to one request is bounded, and what shows that the connection is lost is noticed.
 import type { McpServerSpec } from "./options.ts";
 
 type Fetch = NonNullable<Extract<McpServerSpec, { readonly url: string }>["fetch"]>;
@@ -6,30 +6,91 @@ type Fetch = NonNullable<Extract<McpServerSpec, { readonly url: string }>["fetch
 /** Bytes of an answer to one request: 64 MiB. */
 const longestAnswer = 64 * 1024 * 1024;
 
-/**
- * A `fetch` for the transport of a service. `sessionEnded` is called where the service does not know the session any more,
- * which it says by 404 (Model Context Protocol, revision 2025-06-18, Streamable HTTP, session management).
- */
-export function boundedFetch(given: Fetch | undefined, sessionEnded: () => void): Fetch {
+/** What a gateway answers that does not reach the service. */
+const gatewayStatuses: readonly number[] = [502, 503, 504];
+
+/** What happens to a connection, as its requests and answers show it. */
+export interface ConnectionEvents {
+  /** The service does not know the session any more. */
+  sessionEnded(): void;
+  /** A request, or the answer to it, did not arrive. */
+  failed(error: unknown): void;
+  /** The service may report changes from now on. */
+  reportsBegin(): void;
+  /** What reports changes has ended. */
+  reportsEnd(): void;
+}
+
+/** A `fetch` for the transport of a service. */
+export function boundedFetch(given: Fetch | undefined, events: ConnectionEvents): Fetch {
   const send = given ?? fetch;
   return async (url, init) => {
-    const response = await send(url, init);
-    if (response.status === 404 && new Headers(init?.headers).has("mcp-session-id")) sessionEnded();
-    const { body } = response;
-    // The stream of a GET has no end that is known: it carries what the service sends beside its answers.
-    if (body === null || init?.method !== "POST") return response;
+    const sent = new Headers(init?.headers);
+    // Requests of authorization go elsewhere.
+    if (!(sent.get("accept") ?? "").includes("text/event-stream")) return send(url, init);
+    const failed = (error: unknown): void => {
+      if (init?.signal?.aborted !== true) events.failed(error);
+    };
+    const response = await Promise.resolve(send(url, init)).catch((error: unknown) => {
+      failed(error);
+      throw error;
+    });
+    if (gatewayStatuses.includes(response.status)) events.failed(undefined);
+    const isReports = init?.method === "GET" && response.ok;
+    if (isReports) events.reportsBegin();
+    if (response.body === null) return response;
+    // What a service sends beside its answers has no end that is known.
+    const body = watched(response.body, isReports ? Infinity : longestAnswer, {
+      failed,
+      ended: isReports ? events.reportsEnd : () => {},
+    });
     const { status, statusText, headers } = response;
-    return new Response(body.pipeThrough(atMost(longestAnswer)), { status, statusText, headers });
+    const answer = (read: ReadableStream<Uint8Array> | string): Response =>
+      new Response(read, { status, statusText, headers });
+    const mayHaveEnded = init?.method === "POST" && sent.has("mcp-session-id") && (status === 400 || status === 404);
+    if (!mayHaveEnded) return answer(body);
+    const text = await answer(body).text();
+    if (status === 404 || saysThatSessionEnded(text)) events.sessionEnded();
+    return answer(text);
   };
 }
 
-function atMost(most: number): TransformStream<Uint8Array, Uint8Array> {
+/**
+ * The protocol wants 404 (revision 2025-06-18, Streamable HTTP, session management). The reference servers answer 400: "No
+ * valid session ID provided" and, one that has been started again and serves one client, "Server not initialized".
+ */
+function saysThatSessionEnded(text: string): boolean {
+  return /\bsession\b|not initialized/i.test(text);
+}
+
+/** A copy of `body`, up to `most` bytes. */
+function watched(
+  body: ReadableStream<Uint8Array>,
+  most: number,
+  { failed, ended }: { readonly failed: (error: unknown) => void; readonly ended: () => void },
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
   let received = 0;
-  return new TransformStream({
-    transform(piece, controller) {
-      received += piece.byteLength;
-      if (received > most) throw new RangeError(`The answer is longer than ${most} bytes.`);
-      controller.enqueue(piece);
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        ended();
+        failed(error);
+        throw error;
+      });
+      if (done) {
+        ended();
+        controller.close();
+        return;
+      }
+      received += value.byteLength;
+      if (received > most) {
+        const error = new RangeError(`The answer is longer than ${most} bytes.`);
+        reader.cancel(error).catch(() => {});
+        throw error;
+      }
+      controller.enqueue(value);
     },
+    cancel: (reason) => reader.cancel(reason),
   });
 }

@@ -1,17 +1,15 @@
-// 1. A link is one connection to a server: opened once, lost once, never opened again.
-// 2. `listed` is how many of the server's reports of a change the last listing has seen: it is stale while that is not
-//    all of them. One listing serves all calls that wait for it, and one that fails leaves the list stale.
-// 3. A call under way is in `calls`, with its context, until the server has answered or the link is lost.
+// A link is one connection to a server: opened once, lost once, never opened again.
 import type { CallToolResult, Client, Transport } from "@modelcontextprotocol/client";
 import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { answerAsked, type AskedCall } from "./asked.ts";
-import { infoOf, type McpToolInfo } from "./definitions.ts";
+import type { McpToolInfo } from "./definitions.ts";
 import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
+import { freshTools, list, lose, newLinkState, eventsFor, type AskedOf, type LinkState } from "./link-state.ts";
 import { errorOf, loadSdk, noTimeout, type Sdk } from "./sdk.ts";
-import { startSilence, type Silence } from "./silence.ts";
+import { startSilence } from "./silence.ts";
 import { redactionFor } from "./source.ts";
 import { callTool } from "./tool-call.ts";
 import { transportFor } from "./transport.ts";
@@ -21,8 +19,6 @@ import { visibleName, visibleText, visibleValue } from "./visible-text.ts";
 const probeMs = 5_000;
 /** Milliseconds in which a service may learn that its session is over. */
 const farewellMs = 1_000;
-/** Listings before one call, of a server that changes its tools while they are listed. */
-const mostListings = 4;
 
 /** An open connection to a server. */
 export interface Link {
@@ -41,8 +37,6 @@ export interface Link {
   ask<T>(request: AskedOf<T>, signal?: AbortSignal): Promise<T>;
   close(): Promise<void>;
 }
-
-type AskedOf<T> = (options: { readonly signal: AbortSignal; readonly timeout: number }) => Promise<T>;
 
 /** @throws {McpError} "connect", "timeout"; the reason of `closing` once that fires. */
 export async function openLink(
@@ -113,8 +107,8 @@ async function handshake(
 ): Promise<Handshake> {
   const { elicit, sampling } = options;
   const redact = redactionFor(options.secrets);
-  const state: LinkState = { isLost: false, reported: 0, listed: -1, listing: undefined, tools: [], calls: new Map() };
-  const transport = transportFor(sdk, spec, options.secrets, () => lose(state, shownServer(spec)));
+  const state = newLinkState();
+  const transport = transportFor(sdk, spec, options.secrets, eventsFor(state, shownServer(spec)));
   const client = new sdk.Client(
     { name: "proviso", version: "0.0.0" },
     {
@@ -155,32 +149,6 @@ async function handshake(
     await transport.close().catch(() => {});
     return { transport, error, hasEndedByItself };
   }
-}
-
-interface LinkState {
-  isLost: boolean;
-  /** How often the server has reported that its tools changed. */
-  reported: number;
-  /** `reported` as it was when `tools` were asked for; -1: they were not listed yet. */
-  listed: number;
-  /** The listing that is under way. */
-  listing: Promise<void> | undefined;
-  tools: readonly McpToolInfo[];
-  /** The calls under way, each with what ends it. */
-  readonly calls: Map<AskedCall, { readonly end: (error: McpError) => void; readonly silence: Silence }>;
-}
-
-function lose(state: LinkState, server: string): void {
-  state.isLost = true;
-  const error = new McpError("closed", server, `The connection to ${server} was lost. What it had done is not known.`);
-  for (const { end } of state.calls.values()) end(error);
-}
-
-async function list(client: Client, state: LinkState, options: Parameters<AskedOf<unknown>>[0]): Promise<void> {
-  const { reported } = state;
-  const { tools } = await client.listTools(undefined, { ...options, cacheMode: "refresh" });
-  state.tools = tools.map(infoOf);
-  state.listed = reported;
 }
 
 /**
@@ -270,21 +238,6 @@ function asker(of: {
       done.abort();
     }
   };
-}
-
-/** Lists the tools until all changes that the server reported are in the list. */
-async function freshTools(
-  { client, server, ask }: Pick<Link, "client" | "server" | "ask">,
-  state: LinkState,
-): Promise<readonly McpToolInfo[]> {
-  for (let listings = 0; state.listed !== state.reported; listings++) {
-    if (listings === mostListings) {
-      throw new McpError("protocol", server, `${server} changes its tools again and again while they are listed.`);
-    }
-    state.listing ??= ask((asked) => list(client, state, asked)).finally(() => void (state.listing = undefined));
-    await state.listing;
-  }
-  return state.tools;
 }
 
 /** The farewell is polite, and not needed: a service that does not answer is left. */

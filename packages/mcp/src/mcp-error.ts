@@ -24,3 +24,9 @@ export class McpError extends Error {
     this.server = server;
   }
 }
+
+/** The error of what was under way when a connection was lost. */
+export function lostError(server: string, cause?: unknown): McpError {
+  const message = `The connection to ${server} was lost. What it had done is not known.`;
+  return new McpError("closed", server, message, cause === undefined ? undefined : { cause });
+}

@@ -1,6 +1,6 @@
 import { messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import { McpError } from "./mcp-error.ts";
+import { lostError, McpError } from "./mcp-error.ts";
 import { visibleText, visibleValue } from "./visible-text.ts";
 
 /** The client of the protocol's own SDK. */
@@ -22,9 +22,7 @@ export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
   const code = isRecord(error) ? error["code"] : undefined;
   const { SdkErrorCode } = sdk;
   if (code === SdkErrorCode.ConnectionClosed || code === SdkErrorCode.NotConnected || code === SdkErrorCode.SendFailed)
-    return new McpError("closed", server, `The connection to ${server} was lost. What it had done is not known.`, {
-      cause: error,
-    });
+    return lostError(server, error);
   return new McpError("protocol", server, `${server} could not be asked: ${messageOf(error)}`, { cause: error });
 }
 

@@ -81,13 +81,11 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
   return {
     open: () => open(),
     async call(tool, input, context) {
-      const ready = async (): Promise<Link> => {
-        const { link, definitions } = await open();
-        checkTool(tool, await changes.look(definitions, await link.refresh()), link.server);
-        return link;
-      };
       // Waits as long as the call lasts; the connection is others' too.
-      const link = await untilAborted(context.signal, ready());
+      const link = await untilAborted(
+        context.signal,
+        readyLink(() => open(), changes, tool),
+      );
       return link.call(tool, input, context);
     },
     async close() {
@@ -99,6 +97,23 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
       await Promise.all(leaving);
     },
   };
+}
+
+/** A connection over which the tool may be called. One that was lost before the call began is opened anew, once. */
+async function readyLink(
+  open: () => Promise<Opened>,
+  changes: ChangeKeeper,
+  tool: McpToolInfo,
+  isAgain = false,
+): Promise<Link> {
+  const { link, definitions } = await open();
+  try {
+    checkTool(tool, await changes.look(definitions, await link.refresh()), link.server);
+    return link;
+  } catch (error) {
+    if (isAgain || !link.isLost()) throw error;
+    return readyLink(open, changes, tool, true);
+  }
 }
 
 function closedError(server: string): McpError {

@@ -3,14 +3,12 @@ import { definePrompt } from "@proviso/core";
 import { connectMcp, mcpTools, type McpConnection } from "@proviso/mcp";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
-import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { callTool, npmServer, until } from "./support.ts";
+import { callTool, freePort, npmServer, startEverything } from "./support.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "proviso-mcp-")));
 writeFileSync(join(folder, "rollback.md"), "A rollback is tested by a failing call.\n");
@@ -74,15 +72,6 @@ describe("MCP-4 @modelcontextprotocol/server-filesystem over stdio", () => {
   });
 });
 
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { readonly port: number };
-  await new Promise((resolve) => void server.close(resolve));
-  return port;
-}
-
 describe.each(["stdio", "streamable HTTP"] as const)(
   "MCP-1 @modelcontextprotocol/server-everything over %s",
   (wire) => {
@@ -95,15 +84,8 @@ describe.each(["stdio", "streamable HTTP"] as const)(
         return;
       }
       const port = await freePort();
-      const child = spawn(process.execPath, [program, "streamableHttp"], {
-        env: { PATH: process.env["PATH"], PORT: String(port) },
-        stdio: ["ignore", "pipe", "pipe"],
-      });
-      end = () => void child.kill("SIGKILL");
-      let said = "";
-      for (const stream of [child.stdout, child.stderr])
-        stream.on("data", (chunk: Buffer) => void (said += chunk.toString()));
-      await until(() => said.includes(String(port)), 20_000);
+      const child = await startEverything(port);
+      end = () => void child.kill();
       server = await connectMcp({ url: `http://127.0.0.1:${port}/mcp` });
     }, 40_000);
     afterAll(async () => {

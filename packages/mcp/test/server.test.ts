@@ -17,6 +17,8 @@ import { connectMcp } from "@proviso/mcp";
 import { serveMcp, type McpService, type ServeMcpOptions } from "@proviso/mcp/server";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
@@ -116,6 +118,38 @@ test("SRV-1 20 calls at once, a third of them failing, leave exactly the others'
   expect(session.get(notes).toSorted()).toEqual(kept.toSorted());
   expect((await files.glob("**")).toSorted()).toEqual(kept.map((text) => `${text}.md`).toSorted());
 });
+
+describe.each(["auto", "legacy"] as const)(
+  "SRV-1 TOOL-1 SEC-2 arguments with a key that no JSON may have, %s",
+  (mode) => {
+    test.each(["__proto__", "constructor"])(
+      `SRV-1 TOOL-1 ${mode}: %s is refused, and the tool does not run`,
+      async (key) => {
+        const session = createSession({ slices: [notes] });
+        const client = await clientOf(served({ session }), mode);
+        const given = JSON.parse(`{"text":"x","${key}":{"admin":true}}`) as Record<string, unknown>;
+        const { isError, content } = await client.callTool({ name: "note", arguments: given });
+        expect([isError, content]).toMatchObject([
+          true,
+          [{ text: expect.stringContaining(`"${key}" is not allowed`) }],
+        ]);
+        expect(session.get(notes)).toEqual([]);
+      },
+    );
+
+    test(`SRV-2 ${mode}: so it is of a prompt`, async () => {
+      const ask = definePrompt({ key: "ask", params: z.object({ what: z.string() }), text: "{{what}}" });
+      const client = await clientOf(serveMcp({ name: "s", prompts: [ask] }), mode);
+      const given = JSON.parse('{"what":"x","__proto__":"y"}') as Record<string, string>;
+      await expect(client.getPrompt({ name: "app_ask", arguments: given })).rejects.toThrow(
+        'The key "__proto__" is not allowed.',
+      );
+      await expect(client.getPrompt({ name: "app_ask", arguments: { what: 1 } as never })).rejects.toThrow(
+        "The argument what must be a text.",
+      );
+    });
+  },
+);
 
 test("SRV-1 policies are asked, and the events are those of any call", async () => {
   const session = createSession({ slices: [notes] });
@@ -263,6 +297,76 @@ describe("SRV-3 a client that cancels or leaves aborts its call", () => {
       isError: true,
       _meta: { errorReason: "deadline_error" },
     });
+  });
+});
+
+describe("SRV-3 what is under way when a service is closed", () => {
+  /** Changes the session and a file, and goes on until it is aborted. */
+  function half() {
+    const { promise: changed, resolve: change } = Promise.withResolvers<void>();
+    const tool = defineTool({
+      name: "half",
+      description: "Begins.",
+      input: z.object({}),
+      async execute(_, { session, resources, signal }) {
+        session.dispatch(noted({ text: "half" }));
+        await resources.get(Filesystem).write("half.md", "half");
+        change();
+        return new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve("too late")));
+      },
+    });
+    const session = createSession({ slices: [notes] });
+    const files = memoryFilesystem();
+    const service = serveMcp({ name: "s", tools: [tool], session, resources: [provide(Filesystem, files)] });
+    const left = async () => [...session.get(notes), ...(await files.glob("**"))];
+    return { service, changed, left };
+  }
+
+  test.each(["auto", "legacy"] as const)("SRV-3 %s: close ends when its calls have been undone", async (mode) => {
+    const { service, changed, left } = half();
+    const client = await clientOf(service, mode);
+    const calling = client.callTool({ name: "half", arguments: {} }).catch((error: unknown) => error);
+    await changed;
+    expect(await left()).toEqual(["half", "half.md"]);
+    await service.close();
+    expect(await left()).toEqual([]);
+    await calling;
+  });
+
+  test("SRV-3 so it is where a web server of one's own asks fetch, and no call begins afterwards", async () => {
+    const { service, changed, left } = half();
+    await using client = await connectMcp({
+      url: "https://mine.example/mcp",
+      fetch: (url, init) => service.fetch(new Request(url, init)),
+    });
+    const calling = callTool(client, "half");
+    await changed;
+    await Promise.all([service.close(), service.close()]);
+    expect(await left()).toEqual([]);
+    expect((await calling).result.success).toBe(false);
+    expect((await callTool(client, "half")).result.success).toBe(false);
+    expect(await left()).toEqual([]);
+  });
+
+  test.each(["leaves", "is left"] as const)("SRV-3 so does stdio(), where its client %s", async (how) => {
+    const folder = await mkdtemp(join(tmpdir(), "proviso-mcp-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const program = join(import.meta.dirname, "processes/serve-half.ts");
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: ["--conditions=@proviso/source", program, folder],
+      stderr: "pipe",
+    });
+    let said = "";
+    transport.stderr?.on("data", (chunk: Buffer) => void (said += chunk.toString()));
+    const client = new Client({ name: "official", version: "1" });
+    await client.connect(transport as never);
+    client.callTool({ name: "half", arguments: {} }).catch(() => {});
+    await until(() => said.includes("begun"));
+    if (how === "leaves") await client.close();
+    else process.kill(transport.pid ?? 0, "SIGTERM");
+    await until(() => said.includes("saved"));
+    expect(said).toContain("saved [] []");
   });
 });
 

@@ -1,9 +1,11 @@
 import type { Tool } from "@proviso/core";
 import { connectMcp, mcpTools, type McpConnectOptions, type McpConnection, type McpSource } from "@proviso/mcp";
 import { invokeTool } from "@proviso/runtime/testing";
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fromSources } from "../../../scripts/from-sources.ts";
@@ -58,6 +60,34 @@ export async function callTool(
 export function npmServer(name: "server-filesystem" | "server-everything"): string {
   const manifest = createRequire(import.meta.url).resolve(`@modelcontextprotocol/${name}/package.json`);
   return join(dirname(manifest), "dist/index.js");
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => void server.close(resolve));
+  return port;
+}
+
+/** The reference server over streamable HTTP, which listens at once. */
+export async function startEverything(port: number): Promise<{ kill(): Promise<void> }> {
+  const child = spawn(process.execPath, [npmServer("server-everything"), "streamableHttp"], {
+    env: { PATH: process.env["PATH"], PORT: String(port) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => void (said += chunk.toString()));
+  const exited = new Promise<void>((resolve) => void child.once("exit", () => resolve()));
+  await until(() => said.includes(String(port)));
+  return {
+    kill() {
+      child.kill("SIGKILL");
+      return exited;
+    },
+  };
 }
 
 export function isRunning(pid: number): boolean {

@@ -1,7 +1,7 @@
 import type { McpServer } from "@agentclientprotocol/sdk";
 import type { RenderedPrompt, ToolCall, ToolMessage } from "@proviso/core";
 import { createMcpHandler, Server, type CallToolResult } from "@modelcontextprotocol/server";
-import { listedTool, listenOnLoopback } from "@proviso/mcp/internal";
+import { listedTool, listenOnLoopback, sentParams } from "@proviso/mcp/internal";
 import { resultBlocks } from "./files.ts";
 import { serverName } from "./permissions.ts";
 
@@ -61,8 +61,8 @@ function mcpServer(source: ToolSource, news: () => string): Server {
     // An agent reads texts: without an output schema it expects no structured content.
     tools: source.rendered().tools.map((tool) => listedTool({ ...tool, output: undefined }, source.trusted)) as never,
   }));
-  server.setRequestHandler("tools/call", async ({ params }): Promise<CallToolResult> => {
-    const call = { id: "", name: params.name, arguments: JSON.stringify(params.arguments ?? {}) };
+  server.setRequestHandler("tools/call", { params: sentParams }, async (sent): Promise<CallToolResult> => {
+    const call = { id: "", name: sent.name, arguments: JSON.stringify(sent.arguments ?? {}) };
     const answer = await source.executeToolCall(call);
     const files = await resultBlocks(answer);
     return { content: [{ type: "text", text: answer.text + news() }, ...files], isError: answer.isError };

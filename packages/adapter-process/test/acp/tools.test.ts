@@ -31,6 +31,16 @@ test("CMD-24 TOOL-3 a tool that there is not is a failed result", async () => {
   expect(text).toContain("note");
 });
 
+test("CMD-24 TOOL-1 SEC-2 arguments with a key that no JSON may have are refused, and the tool does not run", async () => {
+  const session = createSession({ slices: [notes] });
+  const given = ["__proto__", "constructor"].map((key) => JSON.parse(`{"text":"x","${key}":{"admin":true}}`) as object);
+  const calls = given.map((input) => ({ name: "note", arguments: input }));
+  const { text } = await calling(calls).evaluate(withTools, { session });
+  expect(text).toContain('the key "__proto__" is not allowed');
+  expect(text).toContain('the key "constructor" is not allowed');
+  expect(session.get(notes)).toEqual([]);
+});
+
 test("CMD-24 TOOL-10 policies are asked, and a denial reaches the agent", async () => {
   const session = createSession({ slices: [notes] });
   const policy = definePolicy({

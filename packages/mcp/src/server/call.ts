@@ -126,7 +126,7 @@ async function resultOf(
 }
 
 /** A failure has no stack. `errorReason` is the label of an evaluation that failed inside the call. */
-function failed(message: string, cause: unknown): CallToolResult {
+export function failed(message: string, cause: unknown): CallToolResult {
   const reason = errorReason(cause);
   return {
     content: [{ type: "text", text: message }],

@@ -1,15 +1,20 @@
 import type { CallToolResult, GetPromptResult, Server } from "@modelcontextprotocol/server";
-import { messageOf } from "@proviso/core/internal";
+import { isForbiddenKey, messageOf } from "@proviso/core/internal";
+import { callGroup } from "./call-group.ts";
 import { toolCaller, type ToolCaller } from "./call.ts";
 import { listenOnLoopback, type Loopback } from "./loopback.ts";
 import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
+import { sentParams } from "./sent-params.ts";
 import { servedTool } from "./tool-list.ts";
 
 /** Tools and prompts that are served over the Model Context Protocol. */
 export interface McpService extends AsyncDisposable {
   /** Answers a request of any web server. Who may call it is the web server's to say; see `listen`. */
   fetch(request: Request): Promise<Response>;
-  /** Serves this process's standard input and output until the other side closes them. */
+  /**
+   * Serves this process's standard input and output until the other side closes them. It ends when the calls that were
+   * under way have been undone.
+   */
   stdio(): Promise<void>;
   /**
    * Listens on the loopback interface only: every request has to show the bearer `secret`, and Host and Origin are
@@ -19,7 +24,7 @@ export interface McpService extends AsyncDisposable {
     readonly port?: number;
     readonly secret?: string;
   }): Promise<{ readonly url: string; readonly headers: Readonly<Record<string, string>> }>;
-  /** Ends what is under way. */
+  /** Aborts the calls under way; it ends when they have been undone, and nothing listens any more. */
   close(): Promise<void>;
 }
 
@@ -50,16 +55,19 @@ type ServerSdk = typeof import("@modelcontextprotocol/server");
 export function serveMcp(options: ServeMcpOptions): McpService {
   const served = servedBy(options);
   const call = toolCaller(served);
+  const overHttp = callGroup(call);
   const open = new Set<{ close(): Promise<void> }>();
   let handling: Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> | undefined;
   const handler = async (): Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> => {
     const sdk = await import("@modelcontextprotocol/server");
-    return sdk.createMcpHandler(() => serverOf(sdk, served, call));
+    return sdk.createMcpHandler(() => serverOf(sdk, served, overHttp.call));
   };
   const fetch = async (request: Request): Promise<Response> => (await (handling ??= handler())).fetch(request);
   const close = async (): Promise<void> => {
+    const ended = overHttp.close();
     await Promise.all([...open].map((one) => one.close()));
     await (await handling)?.close();
+    await ended;
   };
   return {
     fetch,
@@ -69,20 +77,21 @@ export function serveMcp(options: ServeMcpOptions): McpService {
         import("@modelcontextprotocol/server/stdio"),
       ]);
       const { promise: ended, resolve } = Promise.withResolvers<void>();
-      const serving = serveStdio(() => serverOf(sdk, served, call));
+      const calls = callGroup(call);
+      const serving = serveStdio(() => serverOf(sdk, served, calls.call));
       const end = (): void => resolve();
       for (const event of ["end", "close"] as const) process.stdin.once(event, end);
       const one = {
         async close() {
-          await serving.close();
+          await Promise.all([calls.close(), serving.close()]);
           end();
         },
       };
       open.add(one);
       await ended;
       for (const event of ["end", "close"] as const) process.stdin.off(event, end);
+      await one.close();
       open.delete(one);
-      await serving.close();
     },
     async listen(listening) {
       const loopback: Loopback = await listenOnLoopback(fetch, listening);
@@ -108,8 +117,10 @@ function serverOf(
   const server = new Made({ name: options.name, version: options.version ?? "0.0.0" }, { capabilities });
   if (tools.length > 0) {
     server.setRequestHandler("tools/list", () => ({ tools: tools.map(servedTool) as never }));
-    server.setRequestHandler("tools/call", ({ params }, { mcpReq }): Promise<CallToolResult> =>
-      call(params.name, params.arguments ?? {}, mcpReq),
+    server.setRequestHandler(
+      "tools/call",
+      { params: sentParams },
+      ({ name, arguments: given = {} }, { mcpReq }): Promise<CallToolResult> => call(name, given, mcpReq),
     );
   }
   if (prompts.length === 0) return server;
@@ -124,23 +135,27 @@ function serverOf(
       })),
     })),
   }));
-  server.setRequestHandler("prompts/get", ({ params }): GetPromptResult => {
-    const prompt = prompts.find(({ name }) => name === params.name);
-    try {
-      if (prompt === undefined) throw new Error(`There is no prompt ${JSON.stringify(params.name)}.`);
-      return {
-        messages: [{ role: "user", content: { type: "text", text: rendered(prompt, params.arguments ?? {}) } }],
-      };
-    } catch (error) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, messageOf(error));
-    }
-  });
+  server.setRequestHandler(
+    "prompts/get",
+    { params: sentParams },
+    ({ name, arguments: given = {} }): GetPromptResult => {
+      const prompt = prompts.find((one) => one.name === name);
+      try {
+        if (prompt === undefined) throw new Error(`There is no prompt ${JSON.stringify(name)}.`);
+        return { messages: [{ role: "user", content: { type: "text", text: rendered(prompt, given) } }] };
+      } catch (error) {
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, messageOf(error));
+      }
+    },
+  );
   return server;
 }
 
 /** Arguments come as texts. */
-function rendered({ template, args }: ServedPrompt, given: Readonly<Record<string, string>>): string {
+function rendered({ template, args }: ServedPrompt, given: Readonly<Record<string, unknown>>): string {
   const params = Object.entries(given).map(([name, text]): readonly [string, unknown] => {
+    if (isForbiddenKey(name)) throw new Error(`The key "${name}" is not allowed.`);
+    if (typeof text !== "string") throw new Error(`The argument ${name} must be a text.`);
     const type = args.find((arg) => arg.name === name)?.type;
     if (type === "number" && text.trim() !== "") return [name, Number(text)];
     if (type === "boolean" && (text === "true" || text === "false")) return [name, text === "true"];
