@@ -12,7 +12,8 @@ import { fixture } from "./support/fixture.ts";
 const apiKey = "sk-test-secret-0123456789";
 
 function modelAt({ baseURL }: Pick<LoopbackServer, "baseURL">, given: Partial<OpenAIOptions> = {}): ModelProvider {
-  return openaiModel({ model: "gpt-test", apiKey, api: "responses", baseURL, ...given });
+  const reached = given.client === undefined ? { apiKey, baseURL } : {};
+  return openaiModel({ model: "gpt-test", api: "responses", ...reached, ...given });
 }
 
 async function failureFor(
