@@ -95,6 +95,20 @@ describe("THR-1 a connection or a body that breaks", () => {
     }
   });
 
+  test.each([10_080, 6000, 1])("PRO-8 a port that fetch does not connect to is the network's: %i", async (port) => {
+    const baseURL = `http://127.0.0.1:${port}/v1`;
+    const client = new OpenAI({ apiKey, baseURL, maxRetries: 0 });
+    for (const given of [{}, { api: "chat" } as const, { client }]) {
+      expect(await failureOf(modelAt({ baseURL }, given))).toMatchObject({
+        failure: "throttle",
+        kind: "network",
+        message: expect.stringMatching(
+          `^The server at ${baseURL}/.* could not be reached: bad port: fetch never connects to it`,
+        ),
+      });
+    }
+  });
+
   test("PRO-8 the failure of a service that does not know the address shows the whole address", async () => {
     await using server = await startServer(
       answering(404, { error: { message: "Invalid URL (POST /chat/completions)" } }),
