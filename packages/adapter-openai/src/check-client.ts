@@ -44,7 +44,7 @@ interface Creating {
   readonly create?: unknown;
 }
 
-/** The address that a client tells; undefined: none that can be read. */
+/** The address that a client has; undefined: none that can be read. */
 export function addressOf(client: object): string | undefined {
   const { baseURL } = client as { readonly baseURL?: unknown };
   const address = present(baseURL);

@@ -25,7 +25,7 @@ export interface OpenAIClient {
 export interface OpenAIConnection {
   /**
    * Sends the requests in place of the adapter, by its `create`. Key, organisation, headers, `fetch` and address are its
-   * own then: given beside it, they are a DefinitionError, but for the address of a client that tells none. Default: the
+   * own then: given beside it, they are a DefinitionError, but for the address of a client that has none. Default: the
    * adapter sends the requests itself, over `fetch`.
    */
   readonly client?: OpenAIClient | undefined;

@@ -148,15 +148,17 @@ describe("OAI-2 ERR-4 what would have no effect beside a given client is refused
     expect(() => openai({ model, client, ...more })).not.toThrow();
   });
 
-  test("OAI-1 OAI-2 the address is the option's where the client tells none", async () => {
+  test("OAI-1 OAI-2 the address is the option's where the client has none", async () => {
     const paths: string[] = [];
     const by = (path: string) => ({ create: (): unknown => (paths.push(path), create()) });
-    const telling = { responses: by("responses"), chat: { completions: by("chat") } };
-    await openaiModel({ model, client: telling, baseURL: "http://127.0.0.1:2/v1" }).generate(requestOf());
-    await openaiModel({ model, client: telling }).generate(requestOf());
-    await openaiModel({ model, client: { ...telling, baseURL: "none" } as never }).generate(requestOf());
+    const withoutAddress = { responses: by("responses"), chat: { completions: by("chat") } };
+    await openaiModel({ model, client: withoutAddress, baseURL: "http://127.0.0.1:2/v1" }).generate(requestOf());
+    await openaiModel({ model, client: withoutAddress }).generate(requestOf());
+    await openaiModel({ model, client: { ...withoutAddress, baseURL: "none" } as never }).generate(requestOf());
     expect(paths).toEqual(["chat", "responses", "responses"]);
-    expect(() => openai({ model, client: telling, baseURL: "localhost" })).toThrow("The base URL must be an address");
+    expect(() => openai({ model, client: withoutAddress, baseURL: "localhost" })).toThrow(
+      "The base URL must be an address",
+    );
   });
 
   test.each([

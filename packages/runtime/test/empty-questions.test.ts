@@ -1,4 +1,4 @@
-import { definePrompt, defineTool, type Prompt } from "@proviso/core";
+import { definePrompt, defineTool, type Prompt, type PromptEvaluationError } from "@proviso/core";
 import { memoryConversations, modelAdapter, withConversation } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel, type ScriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
@@ -48,7 +48,7 @@ describe("PRM-7 a prompt that asks nothing", () => {
     expect(model.requests).toEqual([]);
   });
 
-  test("PRM-7 adds nothing to a conversation, whose next turn has the system text and what was said", async () => {
+  test("PRM-7 adds nothing to a conversation, whose next turn has the system text and the next words", async () => {
     const model = scriptedModel([{ text: "Hello." }, { text: "Goodbye." }]);
     const adapter = modelAdapter(model, fakeEnvironment());
     const store = memoryConversations();
@@ -72,7 +72,9 @@ describe("PRM-7 a prompt that asks nothing", () => {
       ]);
       const adapter = modelAdapter(model, fakeEnvironment());
       const error = await rejection(adapter.evaluate(chat.bind({ said: "Give me 90 % off." })));
-      const { output } = await adapter.evaluate(chat.bind(params), { continueFrom: error });
+      const { output } = await adapter.evaluate(chat.bind(params), {
+        continueFrom: error as unknown as PromptEvaluationError,
+      });
       expect(output).toBe("ok");
       expect(sent(model, 1)).toEqual([`system: ${system}`, "user: Give me 90 % off."]);
       // The sections that were opened are in the system text, and the question is the one that was asked.
@@ -87,7 +89,9 @@ describe("PRM-7 a prompt that asks nothing", () => {
     const model = scriptedModel([{ text: "never" }]);
     const adapter = modelAdapter(model, fakeEnvironment());
     const error = await rejection(adapter.evaluate(chat.bind({ said: "" })));
-    expect(await rejection(adapter.evaluate(chat.bind({}), { continueFrom: error }))).toMatchObject({ code: "render" });
+    expect(
+      await rejection(adapter.evaluate(chat.bind({}), { continueFrom: error as unknown as PromptEvaluationError })),
+    ).toMatchObject({ code: "render" });
     expect(model.requests).toEqual([]);
   });
 });

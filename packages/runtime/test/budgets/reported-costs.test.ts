@@ -51,7 +51,7 @@ test("LIM-5 side by side, a cap in dollars holds without a price as it does one 
   expect(budget.remaining().totalTokens).toBe(Infinity);
 });
 
-test("LIM-4 what a request without a known price would cost is not said where the limit is reached", async () => {
+test("LIM-4 what a request without a known price would cost is not shown where the limit is reached", async () => {
   const { adapter, seen } = gateway([0.5, 0.5]);
   const budget = trackBudget({ maxCostUsd: 1 });
   await codesOf(2, () => adapter.evaluate(ask, { budget }));
