@@ -100,8 +100,9 @@ const oddShape = "it has another shape than its SDK expects";
 function callFailure(error: APICallError, secrets: readonly string[]): ModelFailure {
   const { statusCode: status, responseBody, message } = error;
   const body = bodyOf(error);
-  // A response that failed has status 200; the status here is the SDK's own idea.
-  if (isRecord(body) && body["object"] === "response" && isRecord(body["error"])) return errorObjectFailure(body);
+  // `@ai-sdk/openai` gives an answer of status 200 as an object; the status here is its own idea.
+  const isAnswer = isRecord(responseBody) || (isRecord(body) && body["object"] === "response");
+  if (isAnswer && isRecord(body) && isRecord(body["error"])) return errorObjectFailure(body);
   if (isRecord(responseBody)) return unreadable(message, responseBody);
   if (status !== undefined && status >= 400) {
     const payload = isRecord(body) ? errorObjectIn(body) : undefined;

@@ -38,6 +38,29 @@ test.each(brokenBelowPackages)(
   },
 );
 
+test.each([
+  ["rate_limit_exceeded", { code: "throttled", kind: "rate_limit", attempts: 2 }],
+  ["invalid_api_key", { code: "provider", reason: "api_key" }],
+  [null, { code: "throttled", kind: "server_error", attempts: 2 }],
+])(
+  "AIS-18 an error with the code %j and nothing else in an answer of status 200 is the same on every wire",
+  async (code, expected) => {
+    const body = { error: { message: "Not now.", type: "server_error", param: null, code } };
+    const twice = { ...throttle, maxAttempts: 2 };
+    await using server = await startServer(answering(200, body));
+    const { baseURL } = server;
+    const models = [
+      createOpenAI({ baseURL, apiKey })("gpt-4.1"),
+      createOpenAI({ baseURL, apiKey }).chat("gpt-4.1"),
+      createOpenAICompatible({ name: "here", baseURL, apiKey })("m"),
+    ];
+    for (const model of models) {
+      const asked = aiSdk({ model, throttle: twice }).evaluate("Hi.");
+      await expect(asked).rejects.toMatchObject({ ...expected, message: expect.stringContaining("Not now.") });
+    }
+  },
+);
+
 test("AIS-18 an error of Anthropic's in an answer of status 200 is the error it says", async () => {
   const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
   await using server = await startServer(answering(200, overloaded));

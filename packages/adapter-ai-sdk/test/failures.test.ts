@@ -31,7 +31,7 @@ const wires = {
 const makes: readonly Make[] = Object.values(wires);
 
 function modelAt(
-  { baseURL }: LoopbackServer,
+  { baseURL }: Pick<LoopbackServer, "baseURL">,
   make: Make = wires.responses,
   given: Partial<AiSdkOptions> = {},
 ): ModelProvider {
@@ -141,6 +141,17 @@ describe("THR-1 AIS-18 a connection or a body that breaks", () => {
       const failure = await failureOf(modelAt(service, make));
       expect(failure).toMatchObject({ failure: "throttle", kind: "network" });
       expect(failure.message).toContain(`The server at ${service.baseURL}`);
+    }
+  });
+
+  test("PRO-8 a port that fetch does not connect to is the network's", async () => {
+    const baseURL = "http://127.0.0.1:10080/v1";
+    for (const make of makes) {
+      const failure = await failureOf(modelAt({ baseURL }, make));
+      expect(failure).toMatchObject({ failure: "throttle", kind: "network" });
+      expect(failure.message).toMatch(
+        /^The server at http:\/\/127\.0\.0\.1:10080\/.* could not be reached: bad port: /,
+      );
     }
   });
 

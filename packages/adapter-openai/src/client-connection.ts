@@ -6,9 +6,8 @@ import type { CheckedOptions, OpenAIClient } from "./options.ts";
 /** Requests through the `create` of a client that the caller made: it may be a subclass, traced, or a stand-in. */
 export function clientConnection(options: CheckedOptions, client: OpenAIClient): Connection {
   const format = formatOf(options);
-  const own = client as { readonly baseURL?: unknown; readonly timeout?: unknown };
-  const baseURL = typeof own.baseURL === "string" ? own.baseURL : (options.baseURL ?? "");
-  const { timeoutMs } = options;
+  const own = client as { readonly timeout?: unknown };
+  const { baseURL = "", timeoutMs } = options;
   return {
     address: `${baseURL.replace(/\/+$/, "")}${format.path}`,
     timeoutMs: timeoutMs ?? (typeof own.timeout === "number" ? own.timeout : defaultTimeoutMs),

@@ -9,6 +9,7 @@ import {
   environmentVariable,
 } from "@proviso/adapter-kit";
 import { type AdapterOptions } from "@proviso/runtime";
+import { addressOf, checkClient, checkCreate, present } from "./check-client.ts";
 import type { LeanFetch } from "./fetch.ts";
 import { requestHeaders } from "./headers.ts";
 
@@ -23,8 +24,9 @@ export interface OpenAIClient {
 /** How to reach it. */
 export interface OpenAIConnection {
   /**
-   * Sends the requests in place of the adapter, by its `create`. Key, address and headers are its own then. Default: the
-   * adapter sends them itself, over `fetch`.
+   * Sends the requests in place of the adapter, by its `create`. Key, organisation, headers, `fetch` and address are its
+   * own then: given beside it, they are a DefinitionError, but for the address of a client that has none. Default: the
+   * adapter sends the requests itself, over `fetch`.
    */
   readonly client?: OpenAIClient | undefined;
   /** The key of the service. Left out: the value of OPENAI_API_KEY. */
@@ -157,6 +159,7 @@ export function checkOptions(given: OpenAIOptions): CheckedOptions {
   if (checked.client === undefined && checked.apiKey === undefined) {
     throw new DefinitionError("openai needs a key: set OPENAI_API_KEY, or give { apiKey } or { client }.");
   }
+  checkCreate(checked.client, checked.api);
   refuseBrowser(checked);
   if (checked.api === "responses") refuseChatSettings(checked);
   if (checked.client === undefined) requestHeaders(checked);
@@ -189,12 +192,7 @@ function copyOf(given: OpenAIOptions): OpenAIOptions {
   checkOptionNames("openai", given, optionNames);
   checkAdapterOptions(given);
   checkModelSettings(given);
-  const { client }: { readonly client?: unknown } = given;
-  if (client !== undefined && (typeof client !== "object" || client === null)) {
-    throw new DefinitionError(
-      `The option client must be a client of the package openai, not ${describeValue(client)}.`,
-    );
-  }
+  checkClient(given);
   return {
     ...given,
     ...(given.headers === undefined ? {} : { headers: { ...given.headers } }),
@@ -211,21 +209,21 @@ function cloned<T>(extraBody: T): T {
   }
 }
 
-/** A given client has its own key and address; else the options', else the environment's. Blank is as if left out. */
+/** A given client's key and address, else the options', else the environment's. Blank is as if left out. */
 function connectionOf(options: OpenAIOptions): Pick<OpenAIOptions, "apiKey" | "baseURL"> {
-  const own = options.client as { readonly apiKey?: unknown; readonly baseURL?: unknown } | undefined;
-  if (own !== undefined) {
-    return { apiKey: present(own.apiKey), baseURL: present(options.baseURL) ?? present(own.baseURL) };
+  const { client } = options;
+  if (client !== undefined) {
+    const { apiKey } = client as { readonly apiKey?: unknown };
+    return { apiKey: present(apiKey), baseURL: addressOf(client) ?? checkedBaseURL(present(options.baseURL)) };
   }
-  const baseURL = present(options.baseURL) ?? environmentVariable("OPENAI_BASE_URL");
   return {
     apiKey: present(options.apiKey) ?? environmentVariable("OPENAI_API_KEY"),
-    baseURL: baseURL === undefined ? undefined : checkBaseURL(baseURL),
+    baseURL: checkedBaseURL(present(options.baseURL) ?? environmentVariable("OPENAI_BASE_URL")),
   };
 }
 
-function present(value: unknown): string | undefined {
-  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+function checkedBaseURL(baseURL: string | undefined): string | undefined {
+  return baseURL === undefined ? undefined : checkBaseURL(baseURL);
 }
 
 function refuseChatSettings(options: CheckedOptions): void {

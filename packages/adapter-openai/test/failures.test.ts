@@ -12,7 +12,8 @@ import { fixture } from "./support/fixture.ts";
 const apiKey = "sk-test-secret-0123456789";
 
 function modelAt({ baseURL }: Pick<LoopbackServer, "baseURL">, given: Partial<OpenAIOptions> = {}): ModelProvider {
-  return openaiModel({ model: "gpt-test", apiKey, api: "responses", baseURL, ...given });
+  const reached = given.client === undefined ? { apiKey, baseURL } : {};
+  return openaiModel({ model: "gpt-test", api: "responses", ...reached, ...given });
 }
 
 async function failureFor(
@@ -91,6 +92,20 @@ describe("THR-1 a connection or a body that breaks", () => {
       expect(failure.message).toContain(`The server at ${server.baseURL}`);
       expect(failure.message).toMatch(/could not be reached: .*ECONNREFUSED/);
       expect(failure.message).not.toContain("hidden");
+    }
+  });
+
+  test.each([10_080, 6000, 1])("PRO-8 a port that fetch does not connect to is the network's: %i", async (port) => {
+    const baseURL = `http://127.0.0.1:${port}/v1`;
+    const client = new OpenAI({ apiKey, baseURL, maxRetries: 0 });
+    for (const given of [{}, { api: "chat" } as const, { client }]) {
+      expect(await failureOf(modelAt({ baseURL }, given))).toMatchObject({
+        failure: "throttle",
+        kind: "network",
+        message: expect.stringMatching(
+          `^The server at ${baseURL}/.* could not be reached: bad port: fetch never connects to it`,
+        ),
+      });
     }
   });
 

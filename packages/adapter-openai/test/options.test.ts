@@ -114,6 +114,69 @@ test("OAI-2 a given client is used as it is", async () => {
   expect(sent).toEqual([{ model: "gpt-test", input: [{ role: "user", content: "Hello" }] }]);
 });
 
+describe("OAI-2 ERR-4 what would have no effect beside a given client is refused", () => {
+  const client = new OpenAI({ apiKey: "sk-own-0123456789", baseURL: "http://127.0.0.1:1/v1" });
+  const create = (): unknown => Promise.resolve(fixture("chat-text"));
+  const standIn = { responses: { create }, chat: { completions: { create } } };
+  const [model, api] = ["m", "chat"] as const;
+
+  test.each<Partial<OpenAIOptions>>([
+    { apiKey: "sk-option-123456" },
+    { baseURL: "http://127.0.0.1:2/v1" },
+    { organization: "org-1" },
+    { headers: { "x-tenant": "7" } },
+    { fetch: () => Promise.reject(new Error("never called")) },
+    { dangerouslyAllowBrowser: true },
+  ])("OAI-2 ERR-4 %o", (more) => {
+    const [name] = Object.keys(more);
+    const said = `Beside a client, ${name} would have no effect:`;
+    expect(() => openai({ model, client, ...more })).toThrow(said);
+    expect(() => openaiModel({ model, client, ...more })).toThrow(DefinitionError);
+    expect(checkOptions(openai, { model, client, ...more }).ok).toBe(false);
+  });
+
+  test("OAI-2 ERR-4 all of them are named, and no key is shown", () => {
+    const more = { apiKey: "sk-option-123456", baseURL: "http://127.0.0.1:2/v1", headers: { "x-tenant": "7" } };
+    expect(() => openai({ model, client, ...more })).toThrow(
+      "Beside a client, apiKey, headers, baseURL would have no effect: it has its own key, organization, headers, fetch " +
+        "and address. Give them to the client, or leave the client out.",
+    );
+  });
+
+  test("OAI-2 what is blank or undefined is as if left out, and timeoutMs and stallMs hold for a client, too", () => {
+    const more = { apiKey: " ", baseURL: "", headers: undefined, timeoutMs: 5, stallMs: 5 };
+    expect(() => openai({ model, client, ...more })).not.toThrow();
+  });
+
+  test("OAI-1 OAI-2 the address is the option's where the client has none", async () => {
+    const paths: string[] = [];
+    const by = (path: string) => ({ create: (): unknown => (paths.push(path), create()) });
+    const withoutAddress = { responses: by("responses"), chat: { completions: by("chat") } };
+    await openaiModel({ model, client: withoutAddress, baseURL: "http://127.0.0.1:2/v1" }).generate(requestOf());
+    await openaiModel({ model, client: withoutAddress }).generate(requestOf());
+    await openaiModel({ model, client: { ...withoutAddress, baseURL: "none" } as never }).generate(requestOf());
+    expect(paths).toEqual(["chat", "responses", "responses"]);
+    expect(() => openai({ model, client: withoutAddress, baseURL: "localhost" })).toThrow(
+      "The base URL must be an address",
+    );
+  });
+
+  test.each([
+    [{}, "responses" as const, "responses.create"],
+    [{}, "chat" as const, "chat.completions.create"],
+    [{ chat: standIn.chat }, undefined, "responses.create"],
+    [{ responses: standIn.responses, chat: {} }, api, "chat.completions.create"],
+    [[], api, "chat.completions.create"],
+  ])("OAI-2 a client without what sends the requests is refused: %o with api %s", (wrong, calls, missing) => {
+    const options = { model, client: wrong as never, api: calls };
+    expect(() => openai(options)).toThrow(DefinitionError);
+    expect(() => openai(options)).toThrow(
+      `must be a client of the package openai: this one has no ${missing}, which { api: "${calls ?? "responses"}" } calls.`,
+    );
+    expect(() => openai({ model, client: standIn, api: calls })).not.toThrow();
+  });
+});
+
 test.each([
   [{ maxTokens: 5 }, "openai has no option maxTokens. Did you mean maxOutputTokens?"],
   [{ baseUrl: "http://localhost:1" }, "openai has no option baseUrl. Did you mean baseURL?"],

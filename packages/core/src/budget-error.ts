@@ -14,7 +14,7 @@ export interface BudgetState {
   readonly spent: number;
   /** What other requests that are under way may still spend. */
   readonly reserved: number;
-  /** What the request needed at least; undefined where no request was to be made. */
+  /** What the request needed at least; undefined where no request was to be made, or its price is not known. */
   readonly wanted: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export class BudgetExceededError extends PromptEvaluationError implements Budget
   readonly spent: number;
   /** What other requests that are under way may still spend. */
   readonly reserved: number;
-  /** What the request needed at least; undefined where no request was to be made. */
+  /** What the request needed at least; undefined where no request was to be made, or its price is not known. */
   readonly wanted: number | undefined;
   /**
    * The answer up to where the budget cut it short; undefined where it did not. Of an evaluation inside a call, the answer

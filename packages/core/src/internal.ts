@@ -38,6 +38,7 @@ export { paramsIn, parseText } from "./prompt/placeholders.ts";
 export { plainSchema } from "./prompt/plain-schema.ts";
 export { RenderFault } from "./prompt/render-fault.ts";
 export { schemasOf, sectionsIn } from "./prompt/template.ts";
+export { emptyQuestion } from "./prompt/empty-question.ts";
 export { textPrompt } from "./prompt/text-prompt.ts";
 export { openedSections } from "./prompt/disclosure/visibility.ts";
 export { checkCompletion } from "./tool/completion.ts";

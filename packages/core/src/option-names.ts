@@ -30,6 +30,8 @@ const elsewhere: ReadonlyMap<string, readonly string[]> = new Map([
   ["abortSignal", ["signal"]],
   ["maxRetries", ["maxAttempts", "throttle", "maxTurns=the adapter's throttle: { maxAttempts }"]],
   ["retries", ["maxAttempts", "throttle", "maxTurns=the adapter's throttle: { maxAttempts }"]],
+  ["maxConcurrency", ["concurrency"]],
+  ["max_concurrency", ["concurrency"]],
   ["maxSteps", ["maxTurns"]],
   ["maxIterations", ["maxTurns"]],
   ["stopWhen", ["maxTurns"]],

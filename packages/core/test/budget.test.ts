@@ -26,8 +26,9 @@ describe("LIM-4 budgets", () => {
     (name) => {
       for (const value of [0, -1, NaN, Infinity, "10", null]) {
         const error = caught(() => trackBudget({ maxTotalTokens: 1, [name]: value } as Budget));
+        const shown = typeof value === "string" ? `"${value}"` : String(value);
         expect(error).toBeInstanceOf(DefinitionError);
-        expect(error.message).toBe(`The budget's ${name} must be a positive number, not ${String(value)}.`);
+        expect(error.message).toBe(`The budget's ${name} must be a positive number, not ${shown}.`);
       }
       expect(trackBudget({ [name]: 0.5 }).exceeded()).toBeUndefined();
     },

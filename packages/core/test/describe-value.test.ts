@@ -1,3 +1,4 @@
+import { deadlineIn, suspend, trackBudget } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { expect, test } from "vitest";
 import { fc } from "./support/property.ts";
@@ -26,4 +27,13 @@ test("ERR-3 anything can be shown, briefly", () => {
       expect(describeValue(value).length).toBeLessThan(400);
     }),
   );
+});
+
+test.each([
+  ["a budget", () => trackBudget({ maxTotalTokens: "5" as never }), 'must be a positive number, not "5".'],
+  ["a deadline", () => deadlineIn("5000" as never), 'needs a finite number of milliseconds, not "5000".'],
+  ["a deadline by a symbol", () => deadlineIn(Symbol("soon") as never), "number of milliseconds, not a symbol."],
+  ["a suspension", () => suspend("Pay?", { expiresInMs: "9" as never }), 'a number of milliseconds above 0, not "9".'],
+])("ERR-3 a number that was given as a text is shown with its quotes: %s", (_, define, message) => {
+  expect(define).toThrow(message);
 });

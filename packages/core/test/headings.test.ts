@@ -22,6 +22,18 @@ const template = definePrompt({
 });
 
 describe("PRM-4 headings", () => {
+  test.each([undefined, "", " \t"])("PRM-4 a section with the title %j has no heading", (title) => {
+    const prompt = definePrompt({
+      key: "k",
+      sections: [
+        { key: "a", title, text: "A" },
+        { key: "b", title, text: "B", children: [{ key: "c", title, text: "C" }] },
+        { key: "d", title, summary: "D", visibility: "summary" },
+      ],
+    });
+    expect(prompt.bind().render().text).toMatch(/^A\n\nB\n\nC\n\nD\n\n\(Summary\./);
+  });
+
   test("PRM-4 headings carry the number of their place, one level deeper for each generation", () => {
     expect(template.bind({ first: true, child: true }).render().text).toBe(
       [

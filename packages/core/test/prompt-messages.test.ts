@@ -37,17 +37,19 @@ describe("PRM-7 messages", () => {
     expect(template.bind({}).render()).toMatchObject({ system: "", user: "a\n\nb", text: "a\n\nb" });
   });
 
-  test("PRM-7 a prompt whose user sections are disabled or empty is one user message", () => {
+  test("PRM-7 the system text stays what it is where user sections are disabled or empty", () => {
     const template = definePrompt({
       ns: "a",
       key: "b",
       params: z.object({ on: z.boolean() }),
       sections: [
-        { key: "s", text: "a" },
+        { key: "s", text: "a", cached: true },
         { key: "u", role: "user", enabled: ({ on }) => on },
       ],
     });
-    for (const on of [true, false]) expect(template.bind({ on }).render()).toMatchObject({ system: "", user: "a" });
+    const cacheAt = { system: [1], user: [] };
+    for (const on of [true, false])
+      expect(template.bind({ on }).render()).toMatchObject({ system: "a", user: "", text: "a", cacheAt });
   });
 
   test("PRM-7 a child has its parent's role and no other", () => {

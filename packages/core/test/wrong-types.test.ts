@@ -49,6 +49,11 @@ describe("PRM-16 what is of another type than a definition takes is refused in w
       'The reducers of slice "s" must be a function, ({ on }) => on(added, (draft, event) => …), not an object.',
     ],
     [
+      "a reducer of a slice that is left out",
+      () => defineSlice({ name: "s", initial: 0, reducers: ({ on }) => on("tool.invoked", undefined as never) }),
+      'A reducer of slice "s" must be a function, not undefined.',
+    ],
+    [
       "an event as an object",
       () => js(defineEvent)({ type: "x", schema: z.object({}) }),
       'The type of an event must be a text, defineEvent("noted", schema), not an object.',

@@ -6,7 +6,7 @@ import {
   type Prompt,
   type RenderedPrompt,
 } from "@proviso/core";
-import { wrappedSchema, messageOf } from "@proviso/core/internal";
+import { emptyQuestion, wrappedSchema, messageOf } from "@proviso/core/internal";
 import {
   charactersOf,
   tokensBeside,
@@ -42,7 +42,8 @@ export function sizeOf(
   const nativeOutput = facts?.nativeOutput ?? false;
   try {
     const rendered = prompt.render(nativeOutput ? {} : { outputInstructions: true });
-    if (rendered.text === "") return { fault: `The prompt "${prompt.template.name}" renders to nothing.` };
+    const fault = emptyQuestion(prompt.template.name, rendered);
+    if (fault !== undefined) return { fault };
     const messages: readonly Message[] = [...earlier, { role: "user", text: rendered.text }];
     const bound = (file: FileRef): number | undefined => facts?.files?.tokensOf?.(file);
     const ofFiles = (rendered.files ?? []).reduce((sum, { file }) => sum + tokensOfFile(file, bound), 0);

@@ -286,3 +286,16 @@ describe("EST-6 costs", () => {
     expect((await estimate(prompt, { adapter, model: "gpt-4o-mini" })).costUsd.known).toBe(true);
   });
 });
+
+test("EST-2 a prompt that asks nothing has no estimate, as it is never sent", async () => {
+  const chat = definePrompt({
+    key: "chat",
+    params: z.object({ said: z.string() }),
+    sections: [
+      { key: "rules", text: "Be brief." },
+      { key: "said", role: "user", text: "{{said}}" },
+    ],
+  });
+  const told = await estimate(chat.bind({ said: " " }), { adapter: named("gpt-4o-mini") });
+  expect(told.fault).toContain('The prompt "app/chat" has no user message');
+});

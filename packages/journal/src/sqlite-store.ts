@@ -2,6 +2,7 @@
 // 2. No statement waits for another connection's lock: it is tried again later, and the process goes on meanwhile.
 // 3. What is appended is in the file when `append` resolves, as a whole.
 import { DefinitionError, JournalError, ProvisoError, systemClock, type Clock, type JournalFault } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { SqliteError } from "@proviso/node";
 import { isBusy, sqliteError, whenFree } from "@proviso/node/internal";
@@ -47,7 +48,9 @@ export function openSqliteStore(
   checkOptionNames("sqliteStore", options, { busyTimeoutMs: true, clock: true, durability: true });
   const { busyTimeoutMs = 5_000, clock = systemClock, durability = "process" } = options;
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
-    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
+    throw new DefinitionError(
+      `busyTimeoutMs has to be a whole number of milliseconds, not ${describeValue(busyTimeoutMs)}.`,
+    );
   }
   if (typeof path !== "string" || path === "" || path === ":memory:" || path.includes("\0")) {
     throw new DefinitionError("A journal in SQLite takes the path of a file.");

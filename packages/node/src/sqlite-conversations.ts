@@ -3,7 +3,7 @@
 // 3. What is saved is in the file when `save` resolves, as a whole.
 import { DefinitionError, systemClock, type Clock } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
-import { messageOf } from "@proviso/core/internal";
+import { messageOf, describeValue } from "@proviso/core/internal";
 import { conversationId, conversationQuery, type ConversationStore } from "@proviso/runtime";
 import { resolve } from "node:path";
 import { openConversationFile, type ConversationFile } from "./sqlite-conversation-file.ts";
@@ -40,7 +40,9 @@ export function sqliteConversations(path: string, options: SqliteConversationsOp
   checkOptionNames("sqliteConversations", options, { busyTimeoutMs: true, clock: true });
   const { busyTimeoutMs = 5_000, clock = systemClock } = options;
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
-    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
+    throw new DefinitionError(
+      `busyTimeoutMs has to be a whole number of milliseconds, not ${describeValue(busyTimeoutMs)}.`,
+    );
   }
   if (typeof path !== "string" || path === "" || path === ":memory:" || path.includes("\0")) {
     throw new DefinitionError(

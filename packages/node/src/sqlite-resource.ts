@@ -93,7 +93,9 @@ function checkDatabase(pathOrDatabase: unknown): void {
 
 function checkOptions(migrate: unknown, busyTimeoutMs: number): void {
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
-    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
+    throw new DefinitionError(
+      `busyTimeoutMs has to be a whole number of milliseconds, not ${describeValue(busyTimeoutMs)}.`,
+    );
   }
   if (!Array.isArray(migrate) || !migrate.every((script) => typeof script === "string"))
     throw new DefinitionError('migrate has to be a list of SQL scripts: ["CREATE TABLE …"].');

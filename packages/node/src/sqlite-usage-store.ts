@@ -6,7 +6,7 @@ import { checkOptionNames } from "@proviso/core/provider";
 import { dirname, resolve } from "node:path";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { samplesKept, type UsageQuery, type UsageSample, type UsageStore } from "@proviso/estimation";
-import { messageOf } from "@proviso/core/internal";
+import { messageOf, describeValue } from "@proviso/core/internal";
 import { makeFolder } from "./make-folder.ts";
 import { rollBack } from "./sqlite-rows.ts";
 import { sqliteError } from "./sqlite-error.ts";
@@ -75,7 +75,9 @@ export function sqliteUsageStore(path: string, options: SqliteUsageOptions = {})
   checkOptionNames("sqliteUsageStore", options, { busyTimeoutMs: true });
   const { busyTimeoutMs = 50 } = options;
   if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0) {
-    throw new DefinitionError(`busyTimeoutMs has to be a whole number of milliseconds, not ${busyTimeoutMs}.`);
+    throw new DefinitionError(
+      `busyTimeoutMs has to be a whole number of milliseconds, not ${describeValue(busyTimeoutMs)}.`,
+    );
   }
   if (typeof path !== "string" || path === "" || path === ":memory:") {
     throw new DefinitionError("sqliteUsageStore takes the path of a file; memoryUsageStore() keeps samples in memory.");

@@ -279,7 +279,7 @@ function refused(
     total_tokens: inputTokens + leastOutputTokens,
     input_tokens: inputTokens,
     output_tokens: leastOutputTokens,
-    cost: costOf?.(inputTokens, leastOutputTokens) ?? 0,
+    cost: costOf?.(inputTokens, leastOutputTokens),
   };
   return budgetFailure(`has no room for the request${beside}`, "request", {
     dimension,

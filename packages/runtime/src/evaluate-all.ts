@@ -200,7 +200,7 @@ function hasRoom(settled: ReadonlyMap<number, unknown>, concurrency: number): bo
   return settled.size < concurrency * unreadForEach;
 }
 
-const optionNames = { ...evaluateOptionNames, adapter: true, concurrency: true, order: true };
+const optionNames = { adapter: true, concurrency: true, order: true, ...evaluateOptionNames };
 
 function checked(options: EvaluateAllOptions): EvaluateAllOptions {
   checkOptionNames("evaluateAll", options, optionNames);

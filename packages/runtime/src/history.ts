@@ -18,7 +18,7 @@ import {
   type SchemaIssue,
   type EvaluationSettings,
 } from "@proviso/core";
-import { frozenInDepth, completedMessages, describeIssues } from "@proviso/core/internal";
+import { frozenInDepth, completedMessages, describeIssues, emptyQuestion } from "@proviso/core/internal";
 import { type FileBound, type SentBeside, tokensBeside, tokensOf } from "./tokens.ts";
 import { wellFormedMessage } from "./well-formed.ts";
 import { readOption } from "./failures.ts";
@@ -35,7 +35,7 @@ export interface Continued {
 /** What comes before a prompt's question. */
 export interface Beginning {
   /** Earlier turns. Default: none. */
-  readonly earlier?: readonly Message[];
+  readonly earlier?: readonly Message[] | undefined;
   /** A history that holds the question already, in place of `earlier`. */
   readonly continued?: Continued | undefined;
   /** Whether the prompt's texts keep the marks of their cached sections. Default false. */
@@ -77,7 +77,6 @@ function startHistory(rendered: RenderedPrompt, begins: Beginning = {}): History
   const messages: Message[] = [...frozenMessages(continued?.messages ?? earlier)];
   const placeOfQuestion = continued === undefined ? messages.length : continued.question;
   const before = messages.length;
-  // What renders to nothing was refused, and without a user section all of it is the user's.
   if (continued === undefined) messages.push(questionOf(rendered, isMarked));
   else if (continued.next !== undefined) messages.push(frozenMessage({ role: "user", text: continued.next }));
   /** The estimated tokens of all messages up to each. */
@@ -111,7 +110,8 @@ function startHistory(rendered: RenderedPrompt, begins: Beginning = {}): History
     },
     rerender(now) {
       system = systemOf(now, isMarked);
-      if (own.question !== undefined) messages[own.question] = questionOf(now, isMarked);
+      // A prompt that asks nothing leaves the question of the history that it goes on with.
+      if (own.question !== undefined && now.user.trim() !== "") messages[own.question] = questionOf(now, isMarked);
       tokens = [0];
     },
     say(text) {
@@ -220,22 +220,24 @@ function storedHistory(messages: readonly Message[], more: Pick<KnownHistory, "i
 
 const goOn = "Go on.";
 
-/** The history that an evaluation begins with. */
+/** The history that an evaluation begins with. @throws {DefinitionError} where nothing is asked, of the prompt. */
 export function historyOf(
   { messages, continueFrom, settings }: EvaluateOptions,
   prompt: Prompt,
   rendered: RenderedPrompt,
 ): History {
   const isMarked = setsMarks(settings);
-  if (continueFrom === undefined) {
-    const earlier = messages && readOption("messages", () => parseMessages(messages));
-    return startHistory(rendered, { earlier: earlier ?? [], isMarked });
-  }
-  return readOption("continueFrom", () => {
-    const history = knownHistory(continueFrom);
-    if (!history.isAsked) return startHistory(rendered, { earlier: history.messages, isMarked });
-    return startHistory(rendered, { continued: continued(history, prompt, rendered.user), isMarked });
-  });
+  const begins =
+    continueFrom === undefined
+      ? { earlier: messages && readOption("messages", () => parseMessages(messages)) }
+      : readOption("continueFrom", () => beginningOf(knownHistory(continueFrom), prompt, rendered));
+  const fault = begins.continued === undefined ? emptyQuestion(prompt.template.name, rendered) : undefined;
+  if (fault !== undefined) throw new DefinitionError(fault);
+  return startHistory(rendered, { ...begins, isMarked });
+}
+
+function beginningOf(history: KnownHistory, prompt: Prompt, { user }: RenderedPrompt): Beginning {
+  return history.isAsked ? { continued: continued(history, prompt, user) } : { earlier: history.messages };
 }
 
 /**

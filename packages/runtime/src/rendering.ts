@@ -1,5 +1,4 @@
 import {
-  DefinitionError,
   type Prompt,
   type PromptOverride,
   type RenderedPrompt,
@@ -28,7 +27,7 @@ export function openedOf(core: SessionCore, promptName: string): Opened {
   return core.session.get(openedSections).find(({ prompt }) => prompt === promptName)?.sections;
 }
 
-/** @throws {DefinitionError} for a prompt that renders to nothing. */
+/** Renders the prompt as an evaluation shows it. */
 export function renderWith(prompt: Prompt, inputs: RenderInputs, opened: Opened): RenderedPrompt {
   const { overrides, nativeOutput } = inputs;
   const rendered = prompt.render({
@@ -37,7 +36,6 @@ export function renderWith(prompt: Prompt, inputs: RenderInputs, opened: Opened)
     overrides,
     outputInstructions: nativeOutput ? undefined : true,
   });
-  if (rendered.text === "") throw new DefinitionError(`The prompt "${prompt.template.name}" renders to nothing.`);
   return inputs.context === undefined ? rendered : inputs.context.withTools(rendered);
 }
 

@@ -260,7 +260,8 @@ test.each([
   [{ concurrency: 0 }, "concurrency must be a positive whole number"],
   [{ concurrency: 1.5 }, "concurrency must be a positive whole number"],
   [{ order: "any" }, 'order must be "given" or "settled"'],
-  [{ limit: 3 }, "evaluateAll has no option limit"],
+  [{ limit: 3 }, "evaluateAll has no option limit. It takes adapter, concurrency, order, "],
+  [{ maxConcurrency: 3 }, "evaluateAll has no option maxConcurrency. Did you mean concurrency?"],
 ])("BAT-1 options that cannot be are refused: %o", (options, message) => {
   const adapter = Object.keys(options).length === 0 ? {} : { adapter: slowModel(() => 1).adapter };
   expect(() => evaluateAll(rows(1), { ...adapter, ...options } as never)).toThrow(message);

@@ -176,6 +176,14 @@ describe("ERR-1 what is no filter of events is refused", () => {
   });
 });
 
+describe("EVT-7 a listener that is no function is refused where it subscribes", () => {
+  test.each([undefined, null, "log", { call: () => {} }])("EVT-7 %j", (listener) => {
+    const session = createSession();
+    expect(() => session.on("tool.invoked", listener as never)).toThrow(DefinitionError);
+    expect(() => session.on("*", listener as never)).toThrow("A listener of a session must be a function, not ");
+  });
+});
+
 describe("PRM-15 the policies of an evaluation are checked as those of a prompt", () => {
   test("one that only decides on calls whose effect is not known is a policy", async () => {
     const policies = [definePolicy({ name: "p", unknown: () => allow() })];

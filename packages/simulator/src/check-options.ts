@@ -57,7 +57,7 @@ function checkServing(options: SimulatorOptions): void {
   checkCount(options.latencyMs, "latencyMs");
   checkPace(options, "");
   if (options.port !== undefined && !(Number.isInteger(options.port) && options.port >= 0 && options.port < 65_536)) {
-    throw new TypeError(`port must be a whole number from 0 to 65535, not ${String(options.port)}.`);
+    throw new TypeError(`port must be a whole number from 0 to 65535, not ${shown(options.port)}.`);
   }
   if (apiKey !== undefined && (typeof apiKey !== "string" || apiKey === ""))
     throw new TypeError("apiKey must be a text that is not empty; left out, every key is taken.");
@@ -82,7 +82,7 @@ function checkScript(options: SimulatorOptions): void {
     checkFault(entry.fault);
     const { at } = entry;
     if (at !== undefined && !(Number.isInteger(at) && at >= 0))
-      throw new TypeError(`faults[${index}].at must be the number of a request, from 0, not ${String(at)}.`);
+      throw new TypeError(`faults[${index}].at must be the number of a request, from 0, not ${shown(at)}.`);
   });
 }
 
@@ -143,7 +143,7 @@ function checkHttpStep(step: HttpStep, where: string): void {
   checkCount(step.afterMs, `${where}.afterMs`);
   const { status } = step;
   if (!Number.isInteger(status) || status < 200 || status > 599)
-    throw new TypeError(`${where}.status must be a whole number from 200 to 599, not ${String(status)}.`);
+    throw new TypeError(`${where}.status must be a whole number from 200 to 599, not ${shown(status)}.`);
   if (hasNoBody(status) && step.body !== undefined)
     throw new TypeError(`${where}.status ${status} has no body: leave the body out.`);
   if (step.headers !== undefined) checkHeaders(step.headers, `${where}.headers`);
@@ -166,12 +166,12 @@ function checkPace(pace: Pick<AnswerStep, "chunkCharacters" | "eventMs">, where:
   checkCount(pace.eventMs, `${where}eventMs`);
   const { chunkCharacters: size } = pace;
   if (size !== undefined && !(Number.isInteger(size) && size > 0))
-    throw new TypeError(`${where}chunkCharacters must be a positive whole number, not ${String(size)}.`);
+    throw new TypeError(`${where}chunkCharacters must be a positive whole number, not ${shown(size)}.`);
 }
 
 function checkCount(ms: number | undefined, where: string): void {
   if (ms === undefined || (typeof ms === "number" && ms >= 0 && Number.isFinite(ms))) return;
-  throw new TypeError(`${where} must be a number of milliseconds, 0 or more, not ${String(ms)}.`);
+  throw new TypeError(`${where} must be a number of milliseconds, 0 or more, not ${shown(ms)}.`);
 }
 
 function checkKeys(value: unknown, known: object, where: string): void {
@@ -185,4 +185,9 @@ function listOf<Item>(value: readonly Item[] | undefined, where: string): readon
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw new TypeError(`${where} must be a list.`);
   return value as readonly Item[];
+}
+
+/** A text is shown with its quotes: a number in quotes is what is wrong with it. */
+function shown(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
 }

@@ -20,6 +20,7 @@ const wrong: readonly [unknown, RegExp][] = [
   [{ steps: [{ status: 200, fault: "hang" }] }, /takes no fault/],
   [{ rules: [{ text: "a" }] }, /rules\[0\] must be a function/],
   [{ faults: [{ fault: "hang", at: -1 }] }, /faults\[0\]\.at must be the number of a request/],
+  [{ port: "8080" }, /port must be a whole number from 0 to 65535, not "8080"\.$/],
   [{ faults: [{ name: "hang" }] }, /faults\[0\]: there is no "name"/],
   [{ chaos: { seed: 1.5, rate: 1 } }, /seed of chaos must be a whole number/],
   [{ chaos: { seed: 1, rate: 1, faults: [] } }, /empty list/],

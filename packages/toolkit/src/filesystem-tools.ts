@@ -8,7 +8,7 @@ import {
   type ToolReturn,
 } from "@proviso/core";
 import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
-import { givenTool, textFinder } from "@proviso/core/internal";
+import { givenTool, textFinder, describeValue } from "@proviso/core/internal";
 import { z } from "zod";
 import { editOf } from "./edit-text.ts";
 import { defaultPage, pageOfFile, wholeLines } from "./file-page.ts";
@@ -56,7 +56,7 @@ export function filesystemTools(options: FilesystemToolsOptions = {}): readonly 
   const limits: Limits = { maxLinesPerPage, maxCharactersPerAnswer, maxEntriesPerAnswer };
   for (const [name, value] of Object.entries(limits)) {
     if (Number.isInteger(value) && value > 0) continue;
-    throw new DefinitionError(`filesystemTools: ${name} must be a positive whole number, not ${String(value)}.`);
+    throw new DefinitionError(`filesystemTools: ${name} must be a positive whole number, not ${describeValue(value)}.`);
   }
   const reading = [listFiles(limits), readFile(limits), globFiles(limits), grepFiles(limits)];
   const changing = options.readOnly === true ? [] : [writeFile(), editFile(), removeFile()];

@@ -193,7 +193,7 @@ function checkedLimits(budget: Budget): BudgetAmounts {
   for (const name of given) {
     const value: unknown = budget[name];
     if (typeof value !== "number" || !Number.isFinite(value) || value <= 0) {
-      throw new DefinitionError(`The budget's ${name} must be a positive number, not ${String(value)}.`);
+      throw new DefinitionError(`The budget's ${name} must be a positive number, not ${describeValue(value)}.`);
     }
   }
   return {

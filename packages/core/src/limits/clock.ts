@@ -83,7 +83,8 @@ export interface Deadline {
  * @throws {DefinitionError} unless `ms` is a finite number.
  */
 export function deadlineIn(ms: number, clock: Clock = systemClock): Deadline {
-  if (!Number.isFinite(ms)) throw new DefinitionError(`A deadline needs a finite number of milliseconds, not ${ms}.`);
+  if (!Number.isFinite(ms))
+    throw new DefinitionError(`A deadline needs a finite number of milliseconds, not ${describeValue(ms)}.`);
   return deadlineAt(new Date(clock.now() + ms), clock);
 }
 

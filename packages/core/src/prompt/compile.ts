@@ -83,7 +83,7 @@ export function compileSections(definition: AnyDefinition): Compiled {
         path,
         number,
         depth,
-        heading: section.title === undefined ? "" : `${"#".repeat(Math.min(depth + 1, 6))} ${number} ${section.title}`,
+        heading: headingOf(section.title, { number, depth }),
         examples: toolExamplesText(section.tools ?? []),
         role: parent?.role ?? section.role ?? "system",
         policies: [...(section.policies ?? []), ...(parent?.policies ?? [])],
@@ -109,6 +109,11 @@ export function compileSections(definition: AnyDefinition): Compiled {
   checkTools(tools, providerTools);
   const names = { params: known && [...known], declared };
   return { sections, all, tools, providerTools, slices: collectSlices(definition, all), files, ...names };
+}
+
+/** A blank title is as if left out. */
+function headingOf(title: string = "", { number, depth }: Pick<CompiledSection, "number" | "depth">): string {
+  return title.trim() === "" ? "" : `${"#".repeat(Math.min(depth + 1, 6))} ${number} ${title}`;
 }
 
 /** A copy, so that nothing done to the definition later reaches the template. */

@@ -22,6 +22,8 @@ export interface CompiledTemplate {
   readonly sections: readonly CompiledSection[];
   /** Every section, parents first. */
   readonly all: readonly CompiledSection[];
+  /** Whether no section is the user's: all of the text is then, for some providers refuse a request without it. */
+  readonly isOneUserMessage: boolean;
   /** What a rendering shows and offers; undefined where that depends on the params. */
   readonly whole: Outline | undefined;
   readonly tools: readonly Tool[];

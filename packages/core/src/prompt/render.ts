@@ -159,12 +159,12 @@ function textsByRole(
       },
       textOf,
     );
-  // Some providers refuse a request without a user message.
-  const texts = user === "" ? { text, system: "", user: system, sections } : { text, system, user, sections };
-  const inUsers = placed && { files: placed.inUserText(user === "") };
+  const { isOneUserMessage } = template;
+  const texts = isOneUserMessage ? { text, system: "", user: system, sections } : { text, system, user, sections };
+  const inUsers = placed && { files: placed.inUserText(isOneUserMessage) };
   return ends === undefined && inUsers === undefined
     ? texts
-    : { ...texts, ...inUsers, ...(ends && { cacheAt: ends.cacheAt(user === "") }) };
+    : { ...texts, ...inUsers, ...(ends && { cacheAt: ends.cacheAt(isOneUserMessage) }) };
 }
 
 const unchanged = (text: string): string => text;

@@ -117,7 +117,7 @@ export interface RenderedPrompt<Output = unknown> extends PlacesInTexts {
   sections(textOf?: (text: string) => string): readonly RenderedSection[];
   /** The text for the model's system message. */
   readonly system: string;
-  /** The text for the first user message; empty where there is none. */
+  /** The text for the user message; empty where the prompt's user sections show nothing: then it asks nothing. */
   readonly user: string;
   /** The tools that the model may call, those of open sections. */
   readonly tools: readonly Tool[];
@@ -237,6 +237,7 @@ function compileTemplate(definition: AnyDefinition): CompiledTemplate & { readon
     name: definition.name ?? `${ns}/${key}`,
     sections: compiled.sections,
     all,
+    isOneUserMessage: all.every(({ role }) => role === "system"),
     whole: wholeOutline({ sections: compiled.sections, all, policies, resources }),
     tools,
     declared,

@@ -31,7 +31,7 @@ export interface Session extends SessionState {
    * `prompt.executed` the evaluation rejects with a ListenerError that carries the response. On any other event it is
    * logged and listed in the DispatchResult. So a listener that only watches, a tracer for example, has to catch its own
    * errors. A promise that a listener returns is not waited for, and its rejection has no effect.
-   * @throws {DefinitionError} for what is no filter of events.
+   * @throws {DefinitionError} for what is no filter of events, and for a listener that is no function.
    */
   on<F extends EventFilter | "*">(filter: F, listener: (event: EventOf<F>) => void): () => void;
   /** Returns the slices that have joined, in that order. */

@@ -138,6 +138,11 @@ export function defineSlice<State, Kind extends Slice["kind"] = "state">(slice: 
   const registered: Slice["registered"][number][] = [];
   slice.reducers?.({
     on(event, reduce) {
+      if (typeof reduce !== "function") {
+        throw new DefinitionError(
+          `A reducer of slice "${slice.name}" must be a function, not ${describeValue(reduce)}.`,
+        );
+      }
       registered.push(Object.freeze({ key: filterKey(event), reduce }));
     },
   });

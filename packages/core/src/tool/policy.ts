@@ -1,3 +1,4 @@
+import { describeValue } from "../values.ts";
 import { DefinitionError } from "../errors.ts";
 import { frozenCopy } from "../frozen-copy.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
@@ -153,7 +154,9 @@ export function suspend(question: string, options: Omit<Suspension, "question"> 
   checkOptionNames("suspend", options, { expiresInMs: true, details: true });
   const { expiresInMs, details } = options;
   if (expiresInMs !== undefined && !(typeof expiresInMs === "number" && expiresInMs > 0)) {
-    throw new DefinitionError(`expiresInMs has to be a number of milliseconds above 0, not ${String(expiresInMs)}.`);
+    throw new DefinitionError(
+      `expiresInMs has to be a number of milliseconds above 0, not ${describeValue(expiresInMs)}.`,
+    );
   }
   const later = {
     question,

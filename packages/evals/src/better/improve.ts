@@ -1,6 +1,14 @@
 // Searches for a better override on some rows, and asks others whether it may be stored.
 import { DefinitionError, type OverridesStore, type PromptOverride, type Usage } from "@proviso/core";
-import { addUsage, checkOverride, checkTag, contentHash, messageOf, noUsage } from "@proviso/core/internal";
+import {
+  addUsage,
+  checkOverride,
+  checkTag,
+  contentHash,
+  messageOf,
+  noUsage,
+  describeValue,
+} from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { trackerOf } from "@proviso/runtime/internal";
 import { boundsOf } from "../bounded.ts";
@@ -66,7 +74,6 @@ export interface Improvement {
 }
 
 const names = {
-  ...runOptionNames,
   train: true,
   test: true,
   scorer: true,
@@ -74,6 +81,7 @@ const names = {
   rounds: true,
   overrides: true,
   propose: true,
+  ...runOptionNames,
 } as const;
 
 /**
@@ -92,7 +100,7 @@ export async function improve<Row extends object>(
   checkComparison(given, { scorer, margin });
   checkTag(overrides.tag);
   if (!Number.isSafeInteger(rounds) || rounds < 1) {
-    throw new DefinitionError(`rounds has to be a whole number from 1, not ${rounds}.`);
+    throw new DefinitionError(`rounds has to be a whole number from 1, not ${describeValue(rounds)}.`);
   }
   const bounds = boundsOf(run, given.timeoutMs);
   const parts = { train: await namedRows(train, given, bounds), test: await namedRows(test, given, bounds) };

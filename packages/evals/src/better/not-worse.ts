@@ -1,5 +1,6 @@
 // Whether an override may be stored: the eval compares it with what is stored now.
 import { DefinitionError, type OverridesStore, type PromptOverride, type Usage } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { defineEval, definitionOf, type AnyDefinition } from "../define/define-eval.ts";
 import type { Eval, Variant } from "../definition.ts";
@@ -71,7 +72,7 @@ export function checkComparison(
     throw new DefinitionError(`The eval "${name}" has no scorer "${scorer}", but ${known}.`);
   }
   if (!(Number.isFinite(margin) && margin >= 0)) {
-    throw new DefinitionError(`The margin has to be a number from 0, not ${margin}.`);
+    throw new DefinitionError(`The margin has to be a number from 0, not ${describeValue(margin)}.`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { contentHash } from "@proviso/core/internal";
+import { contentHash, describeValue } from "@proviso/core/internal";
 import type { Data } from "../definition.ts";
 import { idOf, readData } from "./rows.ts";
 
@@ -23,7 +23,7 @@ export function sample<Row extends object>(
 ): AsyncIterable<Row> {
   const { size } = options;
   if (!Number.isSafeInteger(size) || size < 1) {
-    throw new DefinitionError(`The size of a sample has to be a whole number from 1, not ${size}.`);
+    throw new DefinitionError(`The size of a sample has to be a whole number from 1, not ${describeValue(size)}.`);
   }
   return onceMore(async () => {
     const rows = await readData(data);
@@ -49,7 +49,7 @@ export function split<Row extends object>(
 ): { readonly train: AsyncIterable<Row>; readonly test: AsyncIterable<Row> } {
   const { test } = options;
   if (!(test > 0 && test < 1))
-    throw new DefinitionError(`The share of the test part has to be between 0 and 1, not ${test}.`);
+    throw new DefinitionError(`The share of the test part has to be between 0 and 1, not ${describeValue(test)}.`);
   let reading: Promise<readonly Row[]> | undefined;
   // A generator is read once, for both parts.
   const rows = (): Promise<readonly Row[]> => (reading ??= readData(data));

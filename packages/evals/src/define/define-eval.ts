@@ -81,9 +81,10 @@ export function defineEval<Row extends object, Output>(definition: EvalDefinitio
   }
   const { repetitions = 1, timeoutMs = 600_000 } = any;
   if (!Number.isSafeInteger(repetitions) || repetitions < 1) {
-    throw refuse(`needs repetitions from 1, not ${repetitions}`);
+    throw refuse(`needs repetitions from 1, not ${describeValue(repetitions)}`);
   }
-  if (!(typeof timeoutMs === "number" && timeoutMs > 0)) throw refuse(`needs a timeoutMs above 0, not ${timeoutMs}`);
+  if (!(typeof timeoutMs === "number" && timeoutMs > 0))
+    throw refuse(`needs a timeoutMs above 0, not ${describeValue(timeoutMs)}`);
   const made = Object.freeze({ name });
   definitions.set(made, any);
   return made as unknown as Eval;

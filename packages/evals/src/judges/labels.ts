@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { contentHash } from "@proviso/core/internal";
+import { contentHash, describeValue } from "@proviso/core/internal";
 import { hiddenField } from "@proviso/runtime/internal";
 import type { NamedRow } from "../data/rows.ts";
 import type { AttemptRecord, EvalReport } from "../results.ts";
@@ -49,7 +49,7 @@ export function toLabel(
 ): readonly (Omit<Label, "value"> & { readonly row: unknown; readonly answer: unknown })[] {
   const { count, seed = 1 } = options;
   if (!Number.isSafeInteger(count) || count < 1) {
-    throw new DefinitionError(`The count of labels has to be a whole number from 1, not ${count}.`);
+    throw new DefinitionError(`The count of labels has to be a whole number from 1, not ${describeValue(count)}.`);
   }
   const rows = new Map(rowsOfReports.of(report)?.map(({ id, row }) => [id, row]));
   const answers = new Map<string, { readonly rowId: string; readonly output: string; readonly answer: unknown }>();

@@ -1,6 +1,6 @@
 // The report as a table for people.
 import { DefinitionError } from "@proviso/core";
-import { escapedAsJson, printable } from "@proviso/core/internal";
+import { escapedAsJson, printable, describeValue } from "@proviso/core/internal";
 import { isProven } from "../statistics/gates.ts";
 import type { Estimate } from "../statistics/estimate.ts";
 import type { AttemptRecord, Difference, EvalReport, ScoreReport, VariantReport } from "../results.ts";
@@ -34,7 +34,8 @@ const longestMessage = 200;
 /** Returns a table with intervals, gates and examples of what failed. Characters of data that are not seen are written out: no escape sequence reaches the terminal. */
 export function formatReport(report: EvalReport, options: FormatOptions = {}): string {
   const { width = 100, examples = 10, color = false } = options;
-  if (!(width >= 40)) throw new DefinitionError(`The width of a report has to be at least 40, not ${width}.`);
+  if (!(width >= 40))
+    throw new DefinitionError(`The width of a report has to be at least 40, not ${describeValue(width)}.`);
   const plain = (texts: readonly string[]): readonly Line[] => texts.map((text) => ({ text }));
   const lines = [
     ...plain([headline(report)]),

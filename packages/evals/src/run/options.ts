@@ -116,12 +116,12 @@ export function checkRunOptions(options: RunOptions): void {
   checkOptionNames("runEval", options, runOptionNames);
   const { concurrency = 16, seed = 1, confidence = 0.95, resume = "resume" } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
-    throw new DefinitionError(`The concurrency has to be a whole number from 1, not ${concurrency}.`);
+    throw new DefinitionError(`The concurrency has to be a whole number from 1, not ${describeValue(concurrency)}.`);
   }
   const { onlyRows, onlyVariants, sampleSize = 1, repetitions = 1 } = options;
   for (const [name, number] of Object.entries({ sampleSize, repetitions })) {
     if (!Number.isSafeInteger(number) || number < 1) {
-      throw new DefinitionError(`${name} has to be a whole number from 1, not ${number}.`);
+      throw new DefinitionError(`${name} has to be a whole number from 1, not ${describeValue(number)}.`);
     }
   }
   for (const [name, given] of Object.entries({ onlyRows, onlyVariants })) {
@@ -132,9 +132,10 @@ export function checkRunOptions(options: RunOptions): void {
   if (options.journal !== undefined && typeof (options.journal as { run?: unknown }).run !== "function") {
     throw new DefinitionError(`The journal has to be one, not ${describeValue(options.journal)}.`);
   }
-  if (!Number.isSafeInteger(seed)) throw new DefinitionError(`The seed has to be a whole number, not ${seed}.`);
+  if (!Number.isSafeInteger(seed))
+    throw new DefinitionError(`The seed has to be a whole number, not ${describeValue(seed)}.`);
   if (!(confidence > 0 && confidence < 1)) {
-    throw new DefinitionError(`The confidence has to be between 0 and 1, not ${confidence}.`);
+    throw new DefinitionError(`The confidence has to be between 0 and 1, not ${describeValue(confidence)}.`);
   }
   if (!["resume", "retry-failed", "fresh"].includes(resume)) {
     throw new DefinitionError(`resume is "resume", "retry-failed" or "fresh", not ${JSON.stringify(resume)}.`);

@@ -70,7 +70,7 @@ export function closeTo(
   const { absolute = 0, relative = 1e-9 } = tolerance;
   for (const [name, value] of Object.entries({ absolute, relative })) {
     if (Number.isFinite(value) && value >= 0) continue;
-    throw new DefinitionError(`The option ${name} of closeTo must be a number from 0, not ${value}.`);
+    throw new DefinitionError(`The option ${name} of closeTo must be a number from 0, not ${describeValue(value)}.`);
   }
   if (actual === expected) return true;
   if (!Number.isFinite(actual) || !Number.isFinite(expected)) return false;

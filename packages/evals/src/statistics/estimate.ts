@@ -1,4 +1,5 @@
 import { DefinitionError } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 
 /** A number with what is known of it. */
 export interface Estimate {
@@ -43,12 +44,13 @@ export interface Level {
 /** @throws {DefinitionError} unless the confidence is between 0 and 1. */
 export function levelOf(confidence = 0.95): Level {
   if (!(confidence > 0 && confidence < 1)) {
-    throw new DefinitionError(`A confidence must be between 0 and 1, not ${confidence}.`);
+    throw new DefinitionError(`A confidence must be between 0 and 1, not ${describeValue(confidence)}.`);
   }
   return { confidence, error: 1 - confidence };
 }
 
 /** @throws {DefinitionError} for a number that is not finite. */
 export function requireFinite(value: number, what: string): void {
-  if (!Number.isFinite(value)) throw new DefinitionError(`${what} must be a finite number, not ${value}.`);
+  if (!Number.isFinite(value))
+    throw new DefinitionError(`${what} must be a finite number, not ${describeValue(value)}.`);
 }

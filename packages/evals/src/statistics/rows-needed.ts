@@ -1,4 +1,5 @@
 import { DefinitionError } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { clustersOf, squaresAround } from "./clusters.ts";
 import { levelOf, requireFinite, type Observation } from "./estimate.ts";
 import { normalCritical } from "./quantiles.ts";
@@ -29,7 +30,8 @@ export function rowsNeeded(
 export function rowsToFind(...[rows, size, options = {}]: Parameters<typeof rowsNeeded>): number | undefined {
   const { error } = levelOf(options.confidence);
   const power = options.power ?? 0.8;
-  if (!(power > 0 && power < 1)) throw new DefinitionError(`A power must be between 0 and 1, not ${power}.`);
+  if (!(power > 0 && power < 1))
+    throw new DefinitionError(`A power must be between 0 and 1, not ${describeValue(power)}.`);
   requireFinite(size, "The size of a difference");
   if (size === 0) throw new DefinitionError("The size of a difference must not be 0: no number of rows finds none.");
   const clusters = clustersOf(rows);

@@ -20,7 +20,7 @@ const networkCode =
 
 /** A mistake in a program, or a file that is not there, is none. */
 export function isNetworkError(error: unknown): boolean {
-  return chainOf(error).some((at) => networkCode.test(codeOf(at)) || unreachable.test(codeOf(at)));
+  return isUnreachable(error) || chainOf(error).some((at) => networkCode.test(codeOf(at)));
 }
 
 /** The codes of a connection that could not be made, as Node, undici, Bun and Deno write them. */
@@ -29,12 +29,18 @@ const unreachable =
 
 /** There is no server at the address, or no way to it: nothing was sent. */
 export function isUnreachable(error: unknown): boolean {
-  return chainOf(error).some((at) => unreachable.test(codeOf(at)));
+  return chainOf(error).some((at) => unreachable.test(codeOf(at)) || isBlockedPort(at));
+}
+
+/** `fetch` connects to no port that another protocol is known for; its error has these words and no code. */
+function isBlockedPort(error: Error): boolean {
+  return error.message === "bad port";
 }
 
 /** The failure of a request that met the network: kind "network" where no server could be reached, else "unknown". */
 export function networkFailure(error: unknown, address?: string): ModelFailure {
-  const why = deepestMessage(error);
+  const isBlocked = chainOf(error).some(isBlockedPort);
+  const why = isBlocked ? "bad port: fetch never connects to it, whatever listens there" : deepestMessage(error);
   if (!isUnreachable(error)) return { failure: "throttle", kind: "unknown", message: why };
   const where = address === undefined ? "The server" : `The server at ${shownAddress(address)}`;
   return { failure: "throttle", kind: "network", message: `${where} could not be reached: ${why}` };

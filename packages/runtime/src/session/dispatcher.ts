@@ -3,7 +3,7 @@
 // 3. All listeners receive events in the same order: an event that a listener dispatches is delivered when all have received the one before.
 // 4. Events inside events end: past a depth nothing more is dispatched until the outermost one is over.
 import { DefinitionError, type AppEvent, type EventFilter, type FrameworkEvent } from "@proviso/core";
-import { eventKeys, filterKey, isThenable } from "@proviso/core/internal";
+import { describeValue, eventKeys, filterKey, isThenable } from "@proviso/core/internal";
 import { EventEmitter } from "eventemitter3";
 
 type Event = AppEvent | FrameworkEvent;
@@ -43,7 +43,11 @@ export class Dispatcher {
   #depth = 0;
   #tooDeep: DefinitionError | undefined;
 
+  /** @throws {DefinitionError} for what is no filter of events, and for a listener that is no function. */
   on<F extends EventFilter | "*">(filter: F, listener: (event: never) => void): () => void {
+    if (typeof listener !== "function") {
+      throw new DefinitionError(`A listener of a session must be a function, not ${describeValue(listener)}.`);
+    }
     const key = filter === "*" ? "*" : filterKey(filter as EventFilter);
     const call = (event: Event): unknown => (listener as (event: Event) => unknown)(event);
     const subscription: Subscription = Object.assign(call, { order: this.added++ });

@@ -3,6 +3,7 @@ import { modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { fc } from "../state/support.ts";
+import { rejection } from "../support.ts";
 
 const ask = definePrompt({ ns: "tests", key: "ask", text: "Ask." }).bind();
 const turn = async (): Promise<void> => {
@@ -48,6 +49,23 @@ test("LIM-5 side by side, a cap in dollars holds without a price as it does one 
   expect(seen.requests).toBe(4);
   expect(budget.consumed.costUsd).toBeCloseTo(0.4);
   expect(budget.remaining().totalTokens).toBe(Infinity);
+});
+
+test("LIM-4 what a request without a known price would cost is not shown where the limit is reached", async () => {
+  const { adapter, seen } = gateway([0.5, 0.5]);
+  const budget = trackBudget({ maxCostUsd: 1 });
+  await codesOf(2, () => adapter.evaluate(ask, { budget }));
+  const error = await rejection(adapter.evaluate(ask, { budget }));
+  expect(error).toMatchObject({
+    code: "budget",
+    dimension: "cost",
+    limit: 1,
+    spent: 1,
+    reserved: 0,
+    wanted: undefined,
+  });
+  expect(error.message).toMatch(/US dollars: limit 1, spent 1, reserved 0\.$/);
+  expect(seen.requests).toBe(2);
 });
 
 test("LIM-5 once an answer has reported its cost, as many requests without a price run at once as fit", async () => {

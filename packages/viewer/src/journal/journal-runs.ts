@@ -7,6 +7,7 @@ import {
   type RunSummary,
   type Slice,
 } from "@proviso/core";
+import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Journal } from "@proviso/journal";
 import { isOtherRun } from "@proviso/journal/internal";
@@ -170,7 +171,9 @@ async function page(
 ): Promise<{ runs: readonly RunSummary[]; cursor: string | undefined }> {
   const { order = "newest", limit = 50, cursor } = query;
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 500) {
-    throw new DefinitionError(`The limit of a list has to be a whole number from 1 to 500, not ${String(limit)}.`);
+    throw new DefinitionError(
+      `The limit of a list has to be a whole number from 1 to 500, not ${describeValue(limit)}.`,
+    );
   }
   const listed: { readonly run: ListedRun; readonly key: Key }[] = [];
   for await (const run of source.list()) {
