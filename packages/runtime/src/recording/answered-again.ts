@@ -39,12 +39,14 @@ function hasTurn(
 
 type Answer = Pick<Extract<FrameworkEvent, { readonly type: "provider.responded" }>, "text" | "toolCalls">;
 
-/** The answers of a run's own evaluation; of one that began again, those of its last attempt. */
+/** The answers of a run's own evaluation, and the calls of an agent; of one that began again, those of its last attempt. */
 function answersIn(entries: readonly JournalEntry[]): readonly Answer[] {
   const own = entries[0]?.evaluationId;
   let answers: Answer[] = [];
   for (const entry of entries) {
-    if (entry.kind !== "event" || entry.evaluationId !== own) continue;
+    if (entry.evaluationId !== own) continue;
+    if (entry.kind === "called") answers.push({ text: "", toolCalls: [entry.call] });
+    if (entry.kind !== "event") continue;
     if (entry.event.type === "evaluation.restarted") answers = [];
     if (entry.event.type === "provider.responded") answers.push(entry.event);
   }

@@ -131,7 +131,7 @@ export class TapeEntries {
 
   /** Whether every request is answered from the record. */
   get sendsNothing(): boolean {
-    return this.isReplay;
+    return this.isReplay || this.opened.isEnded;
   }
 
   get blobs(): Blobs | undefined {
