@@ -35,7 +35,7 @@ export function openRunFiles(run: Run): RunFiles {
   };
   const load = (messages: readonly Message[]): Promise<void> =>
     sendsNothing ? Promise.resolve() : loadBytes(messages, blobs);
-  const files: RunFiles = {
+  return {
     made,
     async rendered(rendered) {
       const placed: PlacedFile[] = [];
@@ -43,9 +43,7 @@ export function openRunFiles(run: Run): RunFiles {
       return Object.freeze({ ...rendered, files: Object.freeze(placed) }) satisfies RenderedPrompt;
     },
     params: (params) => named(params) as typeof params,
-    async checkHistory() {
-      await load(run.history.messages());
-    },
+    checkHistory: () => load(run.history.messages()),
     async stored(given: readonly FileLike[]) {
       const refs: FileRef[] = [];
       for (const file of given) refs.push(await referred(file));
@@ -85,7 +83,6 @@ export function openRunFiles(run: Run): RunFiles {
     messagesBefore: (request) => before.get(request) ?? request.messages,
     messagesIn: (request: ModelRequest) => (before.get(request) ?? request.messages).length,
   };
-  return files;
 }
 
 /** The messages of a request that is answered from its record; why it was refused before it was sent. */
