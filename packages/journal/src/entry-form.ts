@@ -131,6 +131,7 @@ const table: Table = {
     outcome: (value) => value === "executed" || value === "failed",
     goesOn: optional(flag),
     isEmpty: optional(flag),
+    leaves: optional(shape({ count, hash: text })),
   },
 };
 

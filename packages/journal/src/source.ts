@@ -225,9 +225,9 @@ class JournalSource implements RunSource {
   }
 
   /** Ends an attempt in which all that happened came from the record. */
-  async #endEmpty(resumed: EntryOf<"resumed">): Promise<void> {
-    const at = Math.max(resumed.at, systemClock.now());
-    this.append({ ...resumed, index: this.#next, at, kind: "ended", outcome: "failed", goesOn: true, isEmpty: true });
+  async #endEmpty({ kept: _, ...base }: EntryOf<"resumed">): Promise<void> {
+    const at = Math.max(base.at, systemClock.now());
+    this.append({ ...base, index: this.#next, at, kind: "ended", outcome: "failed", goesOn: true, isEmpty: true });
     await this.flush();
   }
 

@@ -9,6 +9,7 @@ import {
 import { memoryJournal } from "@proviso/journal";
 import { sqliteJournal } from "@proviso/journal/node";
 import {
+  agentAdapter,
   memoryConversations,
   modelAdapter,
   readConversation,
@@ -150,6 +151,107 @@ describe("CNV-9 a run that has ended, asked again in the conversation that has i
       expect(await stored()).toEqual(before);
     }
   });
+});
+
+describe("CNV-9 a turn that shortened its conversation itself", () => {
+  const read = defineTool({
+    name: "read",
+    description: "Reads a document.",
+    input: z.object({ n: z.number() }),
+    readOnly: true,
+    execute: ({ n }) => `DOCUMENT ${n} ${"fact ".repeat(400)}`,
+  });
+  const ask = definePrompt({
+    key: "ask",
+    params: z.object({ said: z.string() }),
+    sections: [{ key: "said", role: "user", text: "{{said}}", tools: [read] }],
+  });
+  const reading: readonly ScriptedStep[] = [
+    ...Array.from({ length: 6 }, (_, n) => ({ toolCalls: [{ name: "read", arguments: { n } }] })),
+    { text: "The answer." },
+  ];
+
+  function shortening(more: readonly ScriptedStep[] = []) {
+    const { store, journal } = desk();
+    const model = scriptedModel([{ text: "Hello." }, ...reading, ...more]);
+    let compacted = 0;
+    const turn = (run: string, said = run) =>
+      withConversation(
+        store,
+        "ada",
+        async (conversation) => {
+          conversation.session.on("history.compacted", () => void compacted++);
+          const options = { context: { window: 4_000 }, run: journal.run(run) };
+          return (await conversation.evaluate(modelAdapter(model), ask.bind({ said }), options)).text;
+        },
+        { slices: [] },
+      );
+    const stored = async () => {
+      const { revision, messages, session } = (await readConversation(store, "ada", { slices: [] })) ?? {};
+      return { revision, messages, session: session?.toJSON() };
+    };
+    return { turn, stored, model, journal, compactions: () => compacted };
+  }
+
+  it("CNV-9 is recognised, also behind an earlier turn, and stays so when others come", async () => {
+    const { turn, stored, model, compactions } = shortening([{ text: "Once more." }]);
+    await turn("hello");
+    expect(await turn("read")).toBe("The answer.");
+    expect(compactions()).toBeGreaterThan(0);
+    const before = await stored();
+    expect(before.messages?.length).toBeLessThan(2 + 2 + 2 * 6);
+    expect(await turn("read")).toBe("The answer.");
+    expect(await stored()).toEqual(before);
+    await turn("more");
+    const after = await stored();
+    expect(await turn("read")).toBe("The answer.");
+    expect(await stored()).toEqual(after);
+    expect(model.requests).toHaveLength(1 + reading.length + 1);
+  });
+
+  it("CNV-9 RSM-4 is not where a later turn shortened it: the error says how its answer is read", async () => {
+    const { turn, stored, journal } = shortening(reading);
+    await turn("hello");
+    await turn("read");
+    await turn("read again");
+    const before = await stored();
+    const again = turn("read");
+    await expect(again).rejects.toMatchObject({ name: "RunError", reason: "diverged" });
+    await expect(again).rejects.toThrow(
+      'since the run has ended, read its answer by adapter.evaluate(prompt, { run: journal.replay("read") })',
+    );
+    const { output } = await modelAdapter(scriptedModel([])).evaluate(ask.bind({ said: "read" }), {
+      run: journal.replay("read"),
+      context: { window: 4_000 },
+    });
+    expect(output).toBe("The answer.");
+    expect(await stored()).toEqual(before);
+  });
+});
+
+it("CNV-9 a turn of an agent that called tools is recognised", async () => {
+  const { turn, journal, stored } = desk();
+  const agent = agentAdapter({
+    name: "agent",
+    model: "any",
+    async drive(run) {
+      const { text } = await run.executeToolCall({
+        id: "c1",
+        name: "add",
+        arguments: JSON.stringify({ title: "milk" }),
+      });
+      return { message: { role: "assistant", text: `It is ${text}.`, toolCalls: [] }, finishReason: "stop" };
+    },
+  });
+  const ask = () =>
+    turn(async (conversation) => {
+      const { text } = await conversation.evaluate(agent, chat.bind({ said: "milk" }), { run: journal.run("r1") });
+      return text;
+    });
+  expect(await ask()).toBe("It is added.");
+  const before = await stored();
+  expect(await ask()).toBe("It is added.");
+  expect(await stored()).toEqual(before);
 });
 
 describe("RSM-4 a run that has ended, asked in a conversation that has another turn in its place", () => {

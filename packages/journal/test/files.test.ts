@@ -1,4 +1,13 @@
-import { Blobs, definePrompt, defineTool, provide, toolOk, type FileSupport, type StoredFile } from "@proviso/core";
+import {
+  Blobs,
+  definePrompt,
+  defineTool,
+  provide,
+  toolOk,
+  type FileSupport,
+  type ModelProvider,
+  type StoredFile,
+} from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { replay } from "@proviso/journal/testing";
@@ -162,4 +171,49 @@ it("RSM-2 a run whose files are nowhere is refused, and goes on where their byte
   expect(await ends()).toBe(1);
   const { text } = await adapterOf([{ text: "A chart." }]).evaluate(see(), { run: journal.run("r"), ...kept });
   expect(text).toBe("A chart.");
+});
+
+it("FILE-17 RPL-1 what is answered from a record needs no bytes of a stored file that it is given", async () => {
+  const journal = memoryJournal();
+  const blobs = memoryBlobs();
+  const { hash } = await blobs.put(madeBytes);
+  const stored = { kind: "stored", name: "77.png", mediaType: "image/png", hash, bytes: madeBytes.length } as const;
+  const seen = definePrompt({
+    key: "seen",
+    params: z.object({ file: z.custom<StoredFile>(() => true) }),
+    text: "What is it? {{file}}",
+  }).bind({ file: stored });
+  const kept = { resources: [provide(Blobs, blobs)] };
+  await adapterOf([{ text: "A chart." }]).evaluate(seen, { run: journal.run("r"), ...kept });
+  expect((await adapterOf([]).evaluate(seen, { run: journal.run("r") })).text).toBe("A chart.");
+  expect((await replay(seen, journal.replay("r"))).response?.text).toBe("A chart.");
+});
+
+it("FILE-17 RPL-1 tokens of files that were estimated by the adapter's own bound are the recorded ones", async () => {
+  const journal = memoryJournal();
+  const bounded = { ...files, tokensOf: () => 4_321 };
+  const model = scriptedModel([drawing, { text: "A chart." }], { capabilities: { files: bounded } });
+  const silent: ModelProvider = {
+    ...model,
+    generate: async (request) => ({ ...(await model.generate(request)), usage: undefined }),
+  };
+  const adapter = modelAdapter(silent);
+  const { usage } = await adapter.evaluate(see(), { run: journal.run("r") });
+  expect(usage).toMatchObject({ estimated: true });
+  expect(usage.inputTokens).toBeGreaterThan(3 * 4_321);
+  for (const tools of ["recorded", "run"] as const) {
+    expect((await replay(see(), journal.replay("r", { tools }))).response?.usage).toEqual(usage);
+  }
+});
+
+it("FILE-17 FILE-6 RPL-7 a file that the model did not take is refused in a replay as it was", async () => {
+  const journal = memoryJournal();
+  const adapter = modelAdapter(
+    scriptedModel([], { capabilities: { files: { types: ["image/jpeg"], from: ["stored"] } } }),
+  );
+  const refused: unknown = await adapter.evaluate(see(), { run: journal.run("r") }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: "provider", reason: "bad_request" });
+  const { message } = refused as Error;
+  expect((await replay(see(), journal.replay("r"))).failure).toMatchObject({ reason: "bad_request", message });
+  await expect(adapter.evaluate(see(), { run: journal.run("r") })).rejects.toMatchObject({ message });
 });

@@ -151,17 +151,17 @@ async function buildRun(
     redact: showing.redact,
     log: showing.log,
   });
-  return readyRun(run, options);
+  return readyRun(run);
 }
 
 /** The run, when its record has begun and its files are read; nothing is left open where that fails. */
-function readyRun(run: Run, options: EvaluateOptions): Run | Promise<Run | Failure> {
+function readyRun(run: Run): Run | Promise<Run | Failure> {
   const { tape } = run;
   try {
     if (tape?.isReplay !== true) checkUses(run);
     if (tape !== undefined && !run.isInside) tape.begin(run);
     // An evaluation without files makes no promise more.
-    return holdsFiles(run, options) ? withFiles(run) : run;
+    return holdsFiles(run) ? withFiles(run) : run;
   } catch (error) {
     return Promise.resolve(run.close()).then(() => {
       throw error;

@@ -19,7 +19,7 @@ import { memoryStore } from "@proviso/journal/internal";
 import { memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, type FakeClock } from "@proviso/runtime/testing";
 import { randomFrom, type Random } from "../random.ts";
-import type { Checked } from "./checked.ts";
+import { listed, type Checked } from "./checked.ts";
 import { checkEnd, checkFailed, keptCalls, ranAgain } from "./interrupted-checks.ts";
 import { interruptedModel, interruptedPrompt, newDeeds, type Attempt, type Deeds } from "./interrupted-prompt.ts";
 import { interruptedShapeOf, type Interruption, type InterruptedShape } from "./interrupted-shape.ts";
@@ -178,6 +178,8 @@ export async function interrupted(checked: Checked, seed: number): Promise<void>
   const { shape } = of;
   checked.trace.push(JSON.stringify(shape));
   const decided: number[] = [];
+  /** What the last attempt came to that added something: the others leave the run as it was (RSM-15). */
+  let stands: Error | undefined;
   while (of.attempts < mostAttempts) {
     const plan = shape.interruptions[of.attempts];
     const kept = await keptCalls(createJournal(of.store));
@@ -191,11 +193,17 @@ export async function interrupted(checked: Checked, seed: number): Promise<void>
       await checkEnd(checked, of, { response: came, files: process.files, decided });
       return;
     }
-    if (came instanceof Error && process.number % 2 === 1) await checkFailed(checked, of, came);
+    if (came instanceof Error && !(await hasAddedNothing(of))) stands = came;
+    if (came instanceof Error && process.number % 2 === 1) await checkFailed(checked, of, stands ?? came);
     if (came instanceof RunError && came.reason === "suspended") await decide(of, came, decided);
     else if (!isForeseen(of, came)) return checked.not(`RSM-1 attempt ${of.attempts} cannot go on:`, text);
   }
   checked.not("RSM-1 it never ends:", of.attempts);
+}
+
+async function hasAddedNothing({ store }: Interrupted): Promise<boolean> {
+  const last = (await listed(createJournal(store).entries("r")).catch(() => [])).at(-1);
+  return last?.kind === "ended" && last.isEmpty === true;
 }
 
 async function decide(

@@ -1,12 +1,4 @@
-import type {
-  AssistantMessage,
-  EvaluateOptions,
-  FileLike,
-  ModelResponse,
-  PlacedFile,
-  RenderedPrompt,
-  ToolResult,
-} from "@proviso/core";
+import type { AssistantMessage, FileLike, ModelResponse, PlacedFile, RenderedPrompt, ToolResult } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { isFailure, providerFailure, type Failure } from "../failures.ts";
@@ -39,10 +31,9 @@ export async function openFiles(run: Run): Promise<void> {
 }
 
 /** Whether the prompt or its history holds files. */
-export function holdsFiles({ rendered, history }: Run, { messages, continueFrom }: EvaluateOptions): boolean {
+export function holdsFiles({ rendered, history }: Run): boolean {
   if (rendered.files !== undefined && rendered.files.length > 0) return true;
-  if (messages === undefined && continueFrom === undefined) return false;
-  return history.messages().some(({ files }) => files !== undefined);
+  return history.earlier > 0 && history.messages().some(({ files }) => files !== undefined);
 }
 
 /** The answer's message with what the model made, stored; why it could not be, or the limit that ended the wait. */
@@ -57,6 +48,11 @@ export async function withGenerated(run: Run, response: ModelResponse): Promise<
       cause,
     });
   }
+}
+
+/** Opens the files of a result that comes from a record, so that each request from here on has their bytes. */
+export async function openResultFiles(run: Run, result: ToolResult): Promise<void> {
+  if (result.success && result.files !== undefined) await filesOf(run);
 }
 
 /** What the model made in an earlier attempt of the run. */

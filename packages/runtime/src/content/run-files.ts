@@ -1,6 +1,6 @@
 // 1. Everything is stored before an event or a message names it (BLOB-4).
 // 2. The bytes are kept with the objects that refer to them: a request is made of what is in memory.
-// 3. A replay sends nothing, so it needs no bytes of what was stored.
+// 3. What is answered from its record sends nothing, so it needs no bytes of what was stored.
 import {
   BlobError,
   Blobs,
@@ -14,12 +14,12 @@ import {
   type StoredFile,
 } from "@proviso/core";
 import { isPlatformFile, keptBytes } from "@proviso/core/internal";
-import { isFailure } from "../failures.ts";
+import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { RunFiles } from "./contract.ts";
 import { bytesBehind, referenceOf, referenceTo, store } from "./read-file.ts";
 import { isSaved } from "./saved-sessions.ts";
-import { messagesForAny, storedFilesIn } from "./to-send.ts";
+import { badRequest, messagesForAny, storedFilesIn } from "./to-send.ts";
 import { failureWithoutBytes, withoutBytes } from "./without-bytes.ts";
 
 /** Opens the files of an evaluation. */
@@ -29,10 +29,13 @@ export function openRunFiles(run: Run): RunFiles {
   const sendsNothing = run.tape?.sendsNothing === true;
   const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs) ?? run.tape?.blobs;
   const keeping = (): Blobs | undefined => toKeep(blobs(), run);
-  const referred = (file: FileLike): Promise<FileRef> => referenceTo(file, isPlatformFile(file) ? keeping() : blobs());
+  const referred = async (file: FileLike): Promise<FileRef> => {
+    if (isPlatformFile(file)) return referenceTo(file, keeping());
+    return sendsNothing ? file : referenceTo(file, blobs());
+  };
   const load = (messages: readonly Message[]): Promise<void> =>
     sendsNothing ? Promise.resolve() : loadBytes(messages, blobs);
-  const files: RunFiles = {
+  return {
     made,
     async rendered(rendered) {
       const placed: PlacedFile[] = [];
@@ -40,9 +43,7 @@ export function openRunFiles(run: Run): RunFiles {
       return Object.freeze({ ...rendered, files: Object.freeze(placed) }) satisfies RenderedPrompt;
     },
     params: (params) => named(params) as typeof params,
-    async checkHistory() {
-      await load(run.history.messages());
-    },
+    checkHistory: () => load(run.history.messages()),
     async stored(given: readonly FileLike[]) {
       const refs: FileRef[] = [];
       for (const file of given) refs.push(await referred(file));
@@ -71,7 +72,7 @@ export function openRunFiles(run: Run): RunFiles {
         run.tape?.lost(error);
         throw error;
       });
-      const messages = sendsNothing ? request.messages : messagesForAny(request.messages, by);
+      const messages = sendsNothing ? asRecorded(run, request.messages) : messagesForAny(request.messages, by);
       if (isFailure(messages)) return messages;
       const prepared = { ...request, messages, bytesOf: bytesFor(messages) };
       before.set(prepared, request.messages);
@@ -82,7 +83,12 @@ export function openRunFiles(run: Run): RunFiles {
     messagesBefore: (request) => before.get(request) ?? request.messages,
     messagesIn: (request: ModelRequest) => (before.get(request) ?? request.messages).length,
   };
-  return files;
+}
+
+/** The messages of a request that is answered from its record; why it was refused before it was sent. */
+function asRecorded({ tape }: Run, messages: readonly Message[]): readonly Message[] | Failure {
+  const why = tape?.refusal();
+  return why === undefined ? messages : badRequest(why);
 }
 
 /** @throws {BlobError} "missing" where bytes of a message are nowhere. */

@@ -240,7 +240,7 @@ function tooMuch(messages: readonly Message[], { name, capabilities }: TakesFile
   return undefined;
 }
 
-function badRequest(message: string): Failure {
+export function badRequest(message: string): Failure {
   return failure({ stop: "provider", phase: "request", reason: "bad_request", message });
 }
 

@@ -3,7 +3,8 @@ import type { AssistantMessage, EvaluateOptions, FrameworkEvent, Message } from 
 import { isSaved, markAnsweredAgain } from "../content/saved-sessions.ts";
 import { lastGiven } from "./begun.ts";
 import { isSameJson } from "./compare.ts";
-import type { JournalEntry, RecordedHistory } from "./entries.ts";
+import type { EntryOf, JournalEntry, RecordedHistory } from "./entries.ts";
+import { messageHash, textHash } from "./hashes.ts";
 import { earlierOf } from "./recorded-history.ts";
 import type { OpenedSource } from "./run-source.ts";
 
@@ -18,9 +19,23 @@ export function optionsToAnswerAgain(opened: OpenedSource, given: EvaluateOption
   if (session === undefined || messages === undefined || !isSaved(session) || session.id !== begun.session.id)
     return given;
   const earlier = earlierOf(begun.history);
-  if (!hasTurn(messages, earlier, begun.history, answersIn(opened.entries))) return given;
+  const isWhole = hasTurn(messages, earlier, begun.history, answersIn(opened.entries));
+  if (!isWhole && !hasWhatIsLeft(messages, opened.entries)) return given;
   markAnsweredAgain(session);
-  return { ...given, session: undefined, messages: messages.slice(0, earlier) };
+  return { ...given, session: undefined, messages: (isWhole ? messages : begun.history.messages).slice(0, earlier) };
+}
+
+/** What a turn leaves of a conversation, for the end of its run. */
+export function messagesLeft(messages: readonly Message[]): NonNullable<EntryOf<"ended">["leaves"]> {
+  const hashes = messages.map((message) => messageHash(message, undefined, (id) => id));
+  return { count: messages.length, hash: textHash(hashes.join(" ")) };
+}
+
+/** Whether the conversation has what a turn that shortened it has left. */
+function hasWhatIsLeft(messages: readonly Message[], entries: readonly JournalEntry[]): boolean {
+  const end = entries.findLast((entry) => entry.kind === "ended");
+  if (end?.leaves === undefined) return false;
+  return messagesLeft(messages.slice(0, end.leaves.count)).hash === end.leaves.hash;
 }
 
 /** Compares the messages before the turn, and in it the answers of the model; of a turn without any, the question. */
@@ -39,12 +54,14 @@ function hasTurn(
 
 type Answer = Pick<Extract<FrameworkEvent, { readonly type: "provider.responded" }>, "text" | "toolCalls">;
 
-/** The answers of a run's own evaluation; of one that began again, those of its last attempt. */
+/** The answers of a run's own evaluation, and the calls of an agent; of one that began again, those of its last attempt. */
 function answersIn(entries: readonly JournalEntry[]): readonly Answer[] {
   const own = entries[0]?.evaluationId;
   let answers: Answer[] = [];
   for (const entry of entries) {
-    if (entry.kind !== "event" || entry.evaluationId !== own) continue;
+    if (entry.evaluationId !== own) continue;
+    if (entry.kind === "called") answers.push({ text: "", toolCalls: [entry.call] });
+    if (entry.kind !== "event") continue;
     if (entry.event.type === "evaluation.restarted") answers = [];
     if (entry.event.type === "provider.responded") answers.push(entry.event);
   }

@@ -146,6 +146,8 @@ export interface Tape<Run> extends TapeNumbers {
   runAgain(evaluate: (tape: Tape<Run>) => Promise<unknown>): void;
   /** Whether every request is answered from the record: none needs the bytes of its files, or a model that takes them. */
   readonly sendsNothing: boolean;
+  /** Why the request that comes next was refused before it was sent, as the record has it; undefined: it was not. */
+  refusal(): string | undefined;
   /** Returns the setup with the clock, the ids and the randomness of the record. */
   setup<S extends { readonly world: World }>(setup: S): S;
   /** Where the bytes of files are kept, where the evaluation has no Blobs; undefined: nowhere. */

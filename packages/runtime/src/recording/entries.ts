@@ -271,6 +271,8 @@ export type EntryContent =
       readonly goesOn?: boolean;
       /** Whether the attempt ended before anything happened that the record did not have: it counts for nothing. Default false. */
       readonly isEmpty?: boolean;
+      /** How many messages its conversation has then, and their hash, where the turn may have shortened it. Left out: it has not. */
+      readonly leaves?: { readonly count: number; readonly hash: string };
     };
 
 /** One thing that came from outside, or was emitted. */

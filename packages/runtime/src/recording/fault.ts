@@ -30,8 +30,11 @@ export class TapeFault extends Error {
   }
 }
 
-/** The fault of a run in which something else happens than what was recorded. `goesOn`: it is no replay. */
-export function divergedFault(runId: string, divergence: Divergence, goesOn: boolean): TapeFault {
+/** What a run is that is evaluated: it has ended and is answered again, it goes on, or it is replayed. */
+type Way = "ended" | "open" | "replay";
+
+/** The fault of a run in which something else happens than what was recorded. */
+export function divergedFault(runId: string, divergence: Divergence, way: Way): TapeFault {
   const { step, path, recorded, now, what } = divergence;
   const where = path === "" ? `the ${what}` : path;
   const difference =
@@ -39,13 +42,21 @@ export function divergedFault(runId: string, divergence: Divergence, goesOn: boo
       ? `its record ends there, and the evaluation goes on with ${shownValue(now)}`
       : `${where} was ${shownValue(recorded)} and is ${shownValue(now)}`;
   const message = `The run "${runId}" diverges at step ${step}: ${difference}.`;
-  const hint = goesOn && path.endsWith(": earlierMessages") ? ` ${otherHistory}` : "";
+  const hint = way !== "replay" && path.endsWith(": earlierMessages") ? ` ${otherHistory(runId, way)}` : "";
   return new TapeFault("diverged", message + hint, { divergence });
 }
 
 /** A conversation may have gone on while its run waited. */
-const otherHistory =
-  'Other messages stand before its question: give those of then; or go on with these, by journal.run(id, { onChange: "adopt" }).';
+function otherHistory(runId: string, way: Way): string {
+  const given = "Other messages stand before its question: give those of then;";
+  if (way === "open") return `${given} or go on with these, by journal.run(id, { onChange: "adopt" }).`;
+  return `${given} or, since the run has ended, read its answer by ${callToReplay(runId)}.`;
+}
+
+/** How the answer of a run that has ended is read, without the messages that it began with. */
+export function callToReplay(runId: string): string {
+  return `adapter.evaluate(prompt, { run: journal.replay(${JSON.stringify(runId)}) })`;
+}
 
 /** Makes the error of a fault, with what the evaluation came to so far. */
 export function runError(run: Run, runId: string, fault: TapeFault): RunError {

@@ -2,6 +2,7 @@
 // what they did to resources in memory is done again.
 import type { FrameworkEvent, ToolCall, ToolInvoked, ToolMessage, TransactionFailed } from "@proviso/core";
 import { frozenInDepth, frozenJson, messageOf, type RestoreFault } from "@proviso/core/internal";
+import { openResultFiles } from "../content/files-of.ts";
 import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { orderResults } from "../tools/order.ts";
@@ -84,7 +85,10 @@ export async function keptCalls(
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
       if (isEnd && event.result.success) emitSuccess(event, behind(entries, place), delivery);
       else emitAgain(event, delivery, undone.get(entry));
-      if (isEnd) run.toolResults.push(event);
+      if (isEnd) {
+        run.toolResults.push(event);
+        await openResultFiles(run, event.result);
+      }
     }
     if (entry.kind === "dispatched" && entry.callId === undefined) emitEntry(entry, delivery);
   }

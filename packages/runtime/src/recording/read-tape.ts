@@ -44,6 +44,10 @@ export class ReadTape {
 
   runAgain(): void {}
 
+  refusal(): undefined {
+    return undefined;
+  }
+
   limits(limits: Limits): Limits {
     return limits;
   }

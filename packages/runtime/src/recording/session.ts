@@ -5,6 +5,7 @@ import { readOption } from "../failures.ts";
 import { isSaved } from "../content/saved-sessions.ts";
 import { coreOf, type SessionCore } from "../session/session-core.ts";
 import { sessionFormat } from "../session/session-json.ts";
+import { callToReplay } from "./fault.ts";
 import { createSession, restoreSession } from "../session/session.ts";
 import type { JournalEntry } from "./entries.ts";
 import type { RunSource } from "./run-source.ts";
@@ -81,7 +82,7 @@ function remedy(
   if (isSaved(given) && isEnded) {
     return (
       "The run has ended, and its turn is not in the conversation, or not as it was recorded. Its answer is read without " +
-      `the conversation: adapter.evaluate(prompt, { run: journal.replay(${JSON.stringify(runId)}) }).`
+      `the conversation: ${callToReplay(runId)}.`
     );
   }
   if (isSaved(given)) {

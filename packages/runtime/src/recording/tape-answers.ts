@@ -202,6 +202,13 @@ export class TapeAnswers extends TapeEvents {
     return { ...answer, message };
   }
 
+  refusal(): string | undefined {
+    const next = this.prefix.peek();
+    const event = next?.kind === "event" ? next.event : undefined;
+    if (event?.type !== "prompt.failed" || event.code !== "provider" || event.phase !== "request") return undefined;
+    return event.message;
+  }
+
   isKept(): boolean {
     return !this.isLive && this.prefix.peek() !== undefined;
   }
@@ -234,8 +241,9 @@ export class TapeAnswers extends TapeEvents {
       this.prefix.take("drew");
       return kept.estimate;
     }
-    // Where nothing is hidden, a replay comes to the same.
-    const isNeeded = run.world.secrets !== undefined && countUsage(reported, noUsage).estimated;
+    // Where nothing is hidden and no adapter counts files in its own way, a replay comes to the same.
+    const isOfRun = run.world.secrets !== undefined || run.files !== undefined;
+    const isNeeded = isOfRun && countUsage(reported, noUsage).estimated;
     if (!isNeeded || this.fault !== undefined) return estimate;
     const { inputTokens, outputTokens } = estimate;
     this.append(run.evaluationId, { kind: "drew", value: { estimate: { inputTokens, outputTokens } } });

@@ -131,7 +131,7 @@ export class TapeEntries {
 
   /** Whether every request is answered from the record. */
   get sendsNothing(): boolean {
-    return this.isReplay;
+    return this.isReplay || this.opened.isEnded;
   }
 
   get blobs(): Blobs | undefined {
@@ -191,13 +191,18 @@ export class TapeEntries {
     this.fail(new TapeFault("state", `The run "${this.runId}" cannot go on: ${messageOf(why)}`));
   }
 
+  get #way(): "ended" | "open" | "replay" {
+    if (this.isReplay) return "replay";
+    return this.opened.isEnded ? "ended" : "open";
+  }
+
   /** `ahead`: how many steps after those that were taken it is. */
   diverge({ what, ...shown }: Difference, ahead = 0): never {
     const step = stepsIn(this.prefix.entries.slice(0, this.prefix.at)) + ahead;
     // A message cuts it: it is hidden first.
     const hidden = this.main === undefined ? shown : this.main.redaction.value(shown);
     const divergence = { step, evaluationId: this.evaluationId, what, ...hidden };
-    return this.fail(divergedFault(this.runId, divergence, !this.isReplay));
+    return this.fail(divergedFault(this.runId, divergence, this.#way));
   }
 
   /** Begins to append: what is not in the record happens now. */

@@ -13,8 +13,14 @@ import { TapeEntries } from "./tape-entries.ts";
 /** Events that a record does not hold: they follow from its deltas. */
 const derived = new Set(["text.delta", "text.reset", "output.delta", "reasoning.delta"]);
 
-/** What an event says of the surroundings of its attempt: it may differ in the next one. */
-const ofAttempt: Readonly<Record<string, readonly string[]>> = { "prompt.rendered": ["limits"] };
+/**
+ * What an event says of the surroundings of its attempt: it may differ in the next one. How many messages are sent is one
+ * more where the adapter puts the files of tools into a message of their own; the conversation is compared by its hashes.
+ */
+const ofAttempt: Readonly<Record<string, readonly string[]>> = {
+  "prompt.rendered": ["limits"],
+  "provider.requested": ["messages"],
+};
 
 export class TapeEvents extends TapeEntries {
   /** Whether a limit was met. Before the end of what stands nothing more is emitted then: the record stays as it is. */

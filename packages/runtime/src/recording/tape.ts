@@ -3,11 +3,13 @@ import {
   RunError,
   type EvaluateOptions,
   type EvaluationFailure,
+  type Message,
   type Prompt,
   type PromptOverride,
   type RunFacts,
 } from "@proviso/core";
 import { isDeadline } from "@proviso/core/internal";
+import { isSaved } from "../content/saved-sessions.ts";
 import type { World } from "../environment.ts";
 import { spent } from "../failing.ts";
 import { abortedFailure, errorOf, type Failure } from "../failures.ts";
@@ -23,7 +25,7 @@ import { recordedSession, type RecordedSession } from "./session.ts";
 import { goesOn } from "./standing.ts";
 import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
-import { optionsToAnswerAgain } from "./answered-again.ts";
+import { messagesLeft, optionsToAnswerAgain } from "./answered-again.ts";
 import { flat } from "./tape-entries.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
@@ -31,6 +33,11 @@ import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tap
 function cancelledError(run: Run, { reason }: AbortSignal): EvaluationFailure {
   const why = run.redaction.failure(abortedFailure(reason, "response"));
   return errorOf(why, run.redaction.details(spent(run)));
+}
+
+/** What a conversation goes on from. */
+function messagesOf(outcome: EvaluationOutcome): readonly Message[] {
+  return "response" in outcome ? outcome.response.messages : outcome.error.messages;
 }
 
 /** The record of one run, as its evaluation goes through it. */
@@ -212,7 +219,12 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     if (this.isLive) {
       const code = "error" in outcome ? outcome.error.code : undefined;
       const isExecuted = code === undefined;
-      const more = code !== undefined && goesOn(code) ? { goesOn: true } : {};
+      const more = {
+        ...(code !== undefined && goesOn(code) ? { goesOn: true } : {}),
+        ...(run.context === undefined || !isSaved(run.core.session)
+          ? {}
+          : { leaves: messagesLeft(messagesOf(outcome)) }),
+      };
       this.append(run.evaluationId, { kind: "ended", outcome: isExecuted ? "executed" : "failed", ...more });
       this.isOver = true;
       await this.flushed();
