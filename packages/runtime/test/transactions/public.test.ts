@@ -302,7 +302,9 @@ test("TX-9 work that a body only returns, and that begins when it is awaited, is
   const { environment, scope, change, state } = all;
   // Queries of many database libraries begin like that.
   const begunWhenAwaited = <T>(begin: () => Promise<T>): Promise<T> =>
-    ({ then: (resolve: (value: T) => void, reject: (error: unknown) => void) => begin().then(resolve, reject) }) as never;
+    ({
+      then: (resolve: (value: T) => void, reject: (error: unknown) => void) => begin().then(resolve, reject),
+    }) as never;
   const failing = transaction(scope, () => begunWhenAwaited(body(all, "undone", 1, true)));
   const failed = rejectionOf(failing);
   await environment.clock.advance(10);
