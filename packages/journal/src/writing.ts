@@ -209,7 +209,9 @@ export class WriteQueue {
   async idle(): Promise<void> {
     const attach = this.#attachNow;
     if (attach !== undefined) {
-      for (const writer of Array.from(this.#waiting)) await this.#keepNow(attach, writer)?.catch(() => {});
+      // Also those that come meanwhile: what is appended in place of being kept refuses the attempt that it is of.
+      for (const writer of this.#waiting) await this.#keepNow(attach, writer)?.catch(() => {});
+      return;
     }
     while (this.#waiting.size > 0 || this.#writing !== undefined) await this.#writeAll();
   }
