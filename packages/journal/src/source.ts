@@ -106,7 +106,7 @@ class JournalSource implements RunSource {
     this.secrets = shared.secrets;
     this.blobs = shared.blobs;
     const { lent } = shared;
-    this.together = lent && { file: lent, write: () => this.#writeInside() };
+    this.together = lent && { file: lent, free: () => lent.free(), write: () => this.#writeInside() };
   }
 
   get signal(): AbortSignal {

@@ -44,10 +44,13 @@ export interface SnapshotOwner extends LockOwner {
 const locks = new WeakMap<object, Lock>();
 const unusable = new WeakMap<object, UnusableError>();
 
-/** Returns the lock of a resource by its identity, however the resource is bound. */
+/** Returns the lock of a resource by its identity, however the resource is bound; in a journal's file it is the file's. */
 export function lockOf(resource: object): Lock {
   let lock = locks.get(resource);
-  if (lock === undefined) locks.set(resource, (lock = createLock()));
+  if (lock === undefined) {
+    const file = committedWithOf(resource)?.file;
+    locks.set(resource, (lock = file === undefined ? createLock() : lockOf(file)));
+  }
   return lock;
 }
 
