@@ -174,6 +174,22 @@ test.each(["the body", "a call of the run"])(
   },
 );
 
+test("EFF-8 a call that opens the file in a body is undone where its run cannot be kept, and the body can go on", async () => {
+  const { journal, resources, orders } = await world();
+  const scope = { session: createSession(), resources };
+  const order = toolOf("order", SqliteDatabase, insert);
+  await transaction(scope, async () => {
+    expect(await outcomeOf(calls(order, { ...scope, run: journal.run("r") }))).toBeInstanceOf(DeadlockError);
+    expect(orders()).toEqual([]);
+    expect(await journal.describe("r")).toMatchObject({ state: "open" });
+    insert(scope);
+  });
+  expect(orders()).toEqual(["A"]);
+  // It goes on from the answer that was kept when the body had ended.
+  expect(await outcomeOf(calls(order, { ...scope, run: journal.run("r") }))).toBe("Done.");
+  expect(await journal.describe("r")).toMatchObject({ state: "executed", attempts: 2 });
+});
+
 test("TX-9 a run in a body that has not written to the file is kept", async () => {
   const { journal, resources } = await world();
   const scope = { session: createSession(), resources };
