@@ -36,10 +36,12 @@ class Stock implements Snapshotable<readonly string[]> {
 }
 const StockKey = resourceKey<Stock>("Stock");
 
+const migrate = ["CREATE TABLE orders (id TEXT)"];
+
 async function world(stock = new Stock()) {
   const journal = sqliteJournal(join(await folder(), "runs.sqlite"));
   onTestFinished(() => journal.close());
-  const database = sqliteResource(journal, { migrate: ["CREATE TABLE orders (id TEXT)"] });
+  const database = sqliteResource(journal, { migrate });
   const resources = await openResources([database, provide(StockKey, stock)]);
   const orders = (): unknown[] =>
     resources
@@ -188,6 +190,18 @@ test("EFF-8 a call that opens the file in a body is undone where its run cannot 
   // It goes on from the answer that was kept when the body had ended.
   expect(await outcomeOf(calls(order, { ...scope, run: journal.run("r") }))).toBe("Done.");
   expect(await journal.describe("r")).toMatchObject({ state: "executed", attempts: 2 });
+});
+
+test("RES-8 the database in the file is opened again in the code of the call that has it open: its scripts were run", async () => {
+  const { journal, resources, orders } = await world();
+  const order = toolOf("order", SqliteDatabase, async (context) => {
+    insert(context);
+    await using again = await openResources([sqliteResource(journal, { migrate })]);
+    return again.get(SqliteDatabase) === resources.get(SqliteDatabase);
+  });
+  const { toolResults } = await calls(order, { run: journal.run("orders"), resources });
+  expect(toolResults[0]?.result).toMatchObject({ success: true, value: true });
+  expect(orders()).toEqual(["A"]);
 });
 
 test("TX-9 a run in a body that has not written to the file is kept", async () => {

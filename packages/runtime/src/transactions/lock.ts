@@ -4,8 +4,8 @@
 // 2. Transactions nest: one that begins inside another takes the inner lock of what the outer one holds. So an outer
 //    transaction holds everything that those inside it have held, until it ends.
 // 3. A wait that could never end is refused when it would begin, and is not left to a limit.
-// 4. Locks that are known together are taken in the order of their numbers. Those that a handler asks for later come in
-//    any order; rule 3 makes that safe.
+// 4. Locks that are known together are taken in the order of their numbers (`inOrder` of transaction.ts). Those that a
+//    handler asks for later come in any order; rule 3 makes that safe.
 // 5. What holders keep open of what they hold is waited for beside the line. Such a wait counts for rule 3, and is not
 //    refused where a transaction in the line could be.
 import { RevokedError } from "@proviso/core";
