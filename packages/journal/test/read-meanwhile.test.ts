@@ -20,7 +20,7 @@ const prompt = definePrompt({ key: "note", sections: [{ key: "task", text: "Note
 test("RSM-8 a journal that is read takes no run over", async () => {
   const journal = memoryJournal();
   let running = 0;
-  const evaluated = async (id: string): Promise<string> => {
+  const evaluated = async (id: string): Promise<string | null> => {
     running += 1;
     const steps = [...Array.from({ length: 5 }, () => ({ toolCalls: [{ name: "note" }] })), { text: "Done." }];
     try {
