@@ -106,7 +106,7 @@ class JournalSource implements RunSource {
     this.secrets = shared.secrets;
     this.blobs = shared.blobs;
     const { lent } = shared;
-    this.together = lent && { file: lent, write: () => this.#writeInside() };
+    this.together = lent && { file: lent, free: () => lent.free(), write: () => this.#writeInside() };
   }
 
   get signal(): AbortSignal {
@@ -126,6 +126,7 @@ class JournalSource implements RunSource {
     try {
       const { from } = this.#options;
       if (mode === "run" && from === undefined && this.#shared.isEmpty(id)) return this.#toBegin(new Summary());
+      if (mode !== "replay") await this.#shared.queue.leftOf(id);
       const read = await readRun(this.#shared.store, id);
       return mode === "replay" ? this.#toReplay(read) : await this.#toGoOn(read);
     } catch (error) {

@@ -95,7 +95,7 @@ export class RunWriter {
     for (const entry of entries) this.summary.add(entry);
     const { saved } = this.summary;
     saved.attempts = Math.max(saved.attempts, this.attempt);
-    const frame = new FrameToWrite(this, first, entries, { ...this.summary.saved });
+    const frame = new FrameToWrite(this, first, entries, { ...saved });
     this.begunBy ??= this.writer;
     return frame;
   }
@@ -189,15 +189,19 @@ export class WriteQueue {
 
   writeInside(writer: RunWriter): void {
     this.#waiting.delete(writer);
-    const { run } = writer;
     try {
       const frame = writer.frame()?.written();
       if (frame === undefined) return;
-      const lost = (cause: unknown): void => void (writer.failed ??= journalError(cause, run));
-      if (this.#lent?.writeInside(frame, lost) !== "kept") writer.failed = fenced(run);
+      const lost = (cause: unknown): void => void (writer.failed ??= journalError(cause, writer.run));
+      if (this.#lent?.writeInside(frame, lost) !== "kept") writer.failed = fenced(writer.run);
     } catch (error) {
-      writer.failed = journalError(error, run);
+      writer.failed = journalError(error, writer.run);
     }
+  }
+
+  /** Waits for what earlier attempts of a run have left behind. */
+  async leftOf(run: string): Promise<void> {
+    for (const writer of this.#waiting) if (writer.run === run) await this.flush(writer)?.catch(() => {});
   }
 
   /** Waits for all that can be written now. */
@@ -205,11 +209,12 @@ export class WriteQueue {
     if (this.#lent?.isLent() !== true) await this.idle();
   }
 
-  /** Waits for all that is written. */
   async idle(): Promise<void> {
     const attach = this.#attachNow;
     if (attach !== undefined) {
-      for (const writer of Array.from(this.#waiting)) await this.#keepNow(attach, writer)?.catch(() => {});
+      // Also those that come meanwhile: an append would refuse their attempts.
+      for (const writer of this.#waiting) await this.#keepNow(attach, writer)?.catch(() => {});
+      return;
     }
     while (this.#waiting.size > 0 || this.#writing !== undefined) await this.#writeAll();
   }

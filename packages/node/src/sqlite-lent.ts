@@ -80,9 +80,10 @@ async function migrateLent(
   { busyTimeoutMs, migrate }: { readonly busyTimeoutMs: number; readonly migrate: readonly string[] },
 ): Promise<void> {
   if (migrate.length === 0) return;
-  for (let free = connection.free(); free !== undefined; free = connection.free()) await free;
   const database = connection.database();
+  // No call can change it, so that none is waited for: this may run in the code of the one that has its transaction open.
   if (versionIn(database) === migrate.length) return;
+  for (let free = connection.free(); free !== undefined; free = connection.free()) await free;
   try {
     connection.begin(busyTimeoutMs);
     database.exec("CREATE TABLE IF NOT EXISTS proviso_migrations (version INTEGER NOT NULL) STRICT");

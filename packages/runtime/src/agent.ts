@@ -160,6 +160,31 @@ function readCall(given: Partial<ToolCall> | undefined): ToolCall {
   return { id: typeof id === "string" ? id : "", name, arguments: text ?? "" };
 }
 
+/** The turn of an agent begins, which has made no call yet. */
+function beginTurn(run: Run): { readonly turn: NonNullable<Run["agentTurn"]>; readonly failed: AbortController } {
+  const failed = new AbortController();
+  const turn = { callsBefore: 0, failed: failed.signal };
+  run.calls = [];
+  run.agentTurn = turn;
+  return { turn, failed };
+}
+
+/** What an agent comes to; where that is a failure, its calls learn that no answer of theirs is wanted any more. */
+async function untilFailed(
+  driving: Promise<ModelResponse | ModelFailure>,
+  failed: AbortController,
+): Promise<ModelResponse | ModelFailure> {
+  const abort = (): void => failed.abort(new DOMException("The agent that made the call has failed.", "AbortError"));
+  try {
+    const answer = await driving;
+    if (answer?.failure !== undefined) abort();
+    return answer;
+  } catch (error) {
+    abort();
+    throw error;
+  }
+}
+
 interface AgentWork extends Work {
   /** No call begins after this; waits for those that have begun, and returns what one of them failed with. */
   end(): Promise<Failure | undefined>;
@@ -168,6 +193,7 @@ interface AgentWork extends Work {
 function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentWork {
   const spending = agentSpending(run);
   const controller = new AbortController();
+  const { turn, failed } = beginTurn(run);
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<Failure>();
   let queue: Promise<unknown> = Promise.resolve();
@@ -178,7 +204,7 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     const call = readCall(given);
     if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
     run.tape?.called(run, call, spending.produced());
-    run.callsBefore += run.calls.length;
+    turn.callsBefore += run.calls.length;
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
     spending.calls(message);
     spending.pause();
@@ -200,8 +226,6 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     isOver = true;
     await queue;
   };
-  run.calls = [];
-  run.callsBefore = 0;
   const { produced, hasProduced } = spending;
   return {
     turn: { execute: executeToolCall, idle, isStopped: () => met !== undefined, produced, hasProduced },
@@ -214,7 +238,7 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
         spending.says(textOf(delta));
         onDelta?.(delta);
       };
-      return driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say));
+      return untilFailed(driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say)), failed);
     },
     stopped,
     produced,

@@ -117,7 +117,7 @@ async function evaluateRecorded<Output>(
   open: OpenTape,
   ...[setup, prompt, options, around]: Parameters<typeof evaluateHere<Output>>
 ): Promise<PromptResponse<Output>> {
-  const tape = await (around.opening ?? open(setup, prompt, options));
+  const tape = await (around.opening ?? open(setup, prompt, options, around.enclosing));
   const begun = { enclosing: around.enclosing };
   tape.runAgain((own) => evaluateHere(own.setup(setup), prompt, own.options(options), { ...begun, tape: own }));
   return evaluateHere(tape.setup(setup), prompt, tape.options(options), { ...around, tape });

@@ -120,7 +120,8 @@ export async function transaction<T>(
     try {
       const views = viewsOf(scope.session, context, own);
       const undo = (): Promise<void> => undoSoFar(scope, own);
-      const result = await runAsPartOf({ transaction: own, guard: undefined }, () => body(undo, views));
+      // What the body returns may begin its work only when it is awaited, as queries of databases do.
+      const result = await runAsPartOf({ transaction: own, guard: undefined }, async () => await body(undo, views));
       await bodyEnded(own);
       own.undone = false;
       return result;

@@ -1,6 +1,6 @@
 import { DefinitionError } from "../errors.ts";
 import { checkOptionNames } from "../option-names.ts";
-import { describeValue, isRecord } from "../values.ts";
+import { describeValue, isObjectOrFunction, isRecord } from "../values.ts";
 import type { ResourceKey } from "./key.ts";
 
 /** singleton: one in its scope; toolCall: one a call; prototype: one each time it is asked for. */
@@ -106,7 +106,7 @@ function checkKey(by: string, key: unknown): void {
 }
 
 async function dispose(instance: unknown): Promise<void> {
-  if (typeof instance !== "object" || instance === null) return;
+  if (!isObjectOrFunction(instance)) return;
   const disposable = instance as Partial<AsyncDisposable & Disposable>;
   if (typeof disposable[Symbol.asyncDispose] === "function") await disposable[Symbol.asyncDispose]?.();
   else disposable[Symbol.dispose]?.();

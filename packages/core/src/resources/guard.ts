@@ -1,3 +1,5 @@
+import { isObjectOrFunction } from "../values.ts";
+
 /** The call in which a resource is used, as `guardedFor` gets it. */
 export interface CallGuard {
   /**
@@ -45,6 +47,6 @@ export interface Guardable<View extends object = object> {
 
 /** Whether a resource has a method `guardedFor`. */
 export function isGuardable(value: unknown): value is Guardable {
-  if (typeof value !== "object" || value === null) return false;
+  if (!isObjectOrFunction(value)) return false;
   return typeof (value as Partial<Guardable>)[guardedFor] === "function";
 }

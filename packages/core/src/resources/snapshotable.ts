@@ -1,6 +1,10 @@
 import type { ResourceChange } from "../state/observer.ts";
+import { isObjectOrFunction } from "../values.ts";
 
-/** A resource that takes part in transactions. Each method may return any thenable; it is awaited. */
+/**
+ * A resource that takes part in transactions. It may be a function with these methods, as some SQL clients are. Each method
+ * may return any thenable; it is awaited.
+ */
 export interface Snapshotable<S = unknown> {
   /**
    * Captures the current state. Unless `savepoint` is true this also begins a crash-safe transaction: a durable resource
@@ -43,7 +47,7 @@ export interface Snapshotable<S = unknown> {
 
 /** Whether a resource takes part in transactions: it has `snapshot` and `restore`. */
 export function isSnapshotable(value: unknown): value is Snapshotable {
-  if (typeof value !== "object" || value === null) return false;
+  if (!isObjectOrFunction(value)) return false;
   const { snapshot, restore } = value as Partial<Snapshotable>;
   return typeof snapshot === "function" && typeof restore === "function";
 }

@@ -18,7 +18,7 @@ export function observeEvaluation<T>(
   const observed = { ...around, observe: (run: Run) => new RunObserving(run, observers) };
   if (!observers.surrounds) return evaluate(given, observed);
   const { options, open } = ownRecordOf(given, setup.journal, around);
-  const opening = open?.(setup, prompt, options);
+  const opening = open?.(setup, prompt, options, around.enclosing);
   const begin = (opened: Parameters<typeof aroundEvaluation>[3]): T | Promise<T> =>
     aroundEvaluation(observers, setup, prompt, opened, (inside) => evaluate(options, inside));
   if (opening === undefined) return begin(observed);

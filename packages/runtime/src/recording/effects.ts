@@ -1,18 +1,21 @@
 // What the calls of a run did outside its record: what may have been done, and what was committed.
 import type { Tool, ToolCall } from "@proviso/core";
 import type { Run } from "../run.ts";
+import { currentTransaction } from "../transactions/async-context.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import type { KeyOfCall } from "./contract.ts";
 import type { EntryContent } from "./entries.ts";
 import { MadeEntry } from "./kept-entry.ts";
 import type { UnknownCall } from "./run-source.ts";
-import { isAllIn, isOpenIn, type Together } from "./together.ts";
+import { isAllIn, isOpenIn, isOpenInBody, type Together } from "./together.ts";
 
 /** How effects are kept. */
 interface Keeper {
   append(evaluationId: string, content: EntryContent | MadeEntry): void;
   assertNoFault(): void;
-  flushed(): Promise<void> | undefined;
+  /** `by`: what waits for it. */
+  flushed(by?: Transaction): Promise<void> | undefined;
+  assertMayWait(by?: Transaction): void;
   /** Whether a write has failed that nothing waited for yet. */
   readonly hasFailed: boolean;
   /** Whether an agent is asked. */
@@ -77,10 +80,12 @@ export class EffectRecord {
   /** A handler is about to begin; resolves when that is kept. undefined: nothing has to be waited for. */
   starting(run: Run, call: ToolCall, tool: Tool, key: KeyOfCall): Promise<void> | undefined {
     this.#keeper.assertNoFault();
+    const waits = (tool.readOnly !== true || this.#keeper.hasFailed) && !this.#isInOpenFile(run);
+    const by = currentTransaction()?.transaction;
+    if (waits) this.#keeper.assertMayWait(by);
     this.#keys.set(call.id, key);
     this.#keeper.append(run.evaluationId, new HandlerEntry("started", run.turn, call.id, key));
-    if (this.#isInOpenFile(run)) return undefined;
-    return tool.readOnly === true && !this.#keeper.hasFailed ? undefined : this.#keeper.flushed();
+    return waits ? this.#keeper.flushed(by) : undefined;
   }
 
   /** Whether it is inside a call that has changed something in the file of the run: nothing is kept before that call is. */
@@ -111,21 +116,27 @@ export class EffectRecord {
     if (held === undefined) return undefined;
     const { together } = this.#keeper;
     const isOpen = isOpenIn(together, transaction);
-    const isTogether = isAllIn(together, transaction);
-    for (const callId of held) {
-      this.#changed(run, callId, transaction);
-      // A turn of an agent may be lost although its calls were committed: this shows that they were.
-      if (isTogether && !this.#keeper.isInTurn) continue;
-      this.#keeper.append(run.evaluationId, new HandlerEntry("finished", run.turn, callId, this.#keys.get(callId)));
-    }
-    if (isTogether) this.#appendCommitted(run, transaction, held);
-    if (!isOpen) return this.#keeper.flushed() ?? Promise.resolve();
     try {
+      if (!isOpen || isOpenInBody(together)) this.#keeper.assertMayWait(transaction);
+      this.#appendFinished(run, transaction, held);
+      if (!isOpen) return this.#keeper.flushed(transaction) ?? Promise.resolve();
       this.#keeper.writeTogether();
     } catch (fault) {
       return Promise.reject(fault);
     }
     return Promise.resolve();
+  }
+
+  /** The last that is kept of calls before what outlives the process is committed. */
+  #appendFinished(run: Run, transaction: Transaction, callIds: readonly string[]): void {
+    const isTogether = isAllIn(this.#keeper.together, transaction);
+    for (const callId of callIds) {
+      this.#changed(run, callId, transaction);
+      // A turn of an agent may be lost although its calls were committed: this shows that they were.
+      if (isTogether && !this.#keeper.isInTurn) continue;
+      this.#keeper.append(run.evaluationId, new HandlerEntry("finished", run.turn, callId, this.#keys.get(callId)));
+    }
+    if (isTogether) this.#appendCommitted(run, transaction, callIds);
   }
 
   committed(run: Run, transaction: Transaction): Promise<void> | undefined {

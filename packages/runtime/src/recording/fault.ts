@@ -1,5 +1,13 @@
-import { RunError, type Divergence, type JournalError, type Pending, type RunFault } from "@proviso/core";
+import {
+  RunError,
+  type Divergence,
+  type EvaluationFailure,
+  type JournalError,
+  type Pending,
+  type RunFault,
+} from "@proviso/core";
 import { spent } from "../failing.ts";
+import { errorOf, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { shownValue } from "./compare.ts";
 
@@ -8,6 +16,8 @@ export class TapeFault extends Error {
   override readonly name = "TapeFault";
   readonly reason: RunFault;
   readonly divergence: Divergence | undefined;
+  /** The failure that the evaluation ends with in place of a RunError. */
+  readonly failure: Failure | undefined;
   /** What is waited for has a token, which no log shows. */
   readonly #pending: Pending | undefined;
   constructor(
@@ -17,11 +27,13 @@ export class TapeFault extends Error {
       readonly divergence?: Divergence;
       readonly pending?: Pending;
       readonly cause?: JournalError | undefined;
+      readonly failure?: Failure;
     } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.reason = reason;
     this.divergence = more.divergence;
+    this.failure = more.failure;
     this.#pending = more.pending;
   }
 
@@ -59,13 +71,14 @@ export function callToReplay(runId: string): string {
 }
 
 /** Makes the error of a fault, with what the evaluation came to so far. */
-export function runError(run: Run, runId: string, fault: TapeFault): RunError {
+export function runError(run: Run, runId: string, fault: TapeFault): EvaluationFailure {
   const { reason, message, divergence, pending, cause } = fault;
   const phase = reason === "suspended" ? "tool" : "request";
   const { toolResults, ...rest } = spent(run);
   // What ended after the fault was not emitted, and counts as not done.
   const emitted = toolResults.filter(({ sessionId }) => sessionId !== "");
   const details = run.redaction.details({ ...rest, toolResults: Object.freeze(emitted), phase, cause });
+  if (fault.failure !== undefined) return errorOf(run.redaction.failure(fault.failure), details);
   // A handler does not decide on what its own call waits for.
   if (run.isInside) return new RunError(run.redaction.value(message), { ...details, reason, runId, divergence });
   const error = new RunError(run.redaction.value(message), { ...details, reason, runId, divergence, pending });

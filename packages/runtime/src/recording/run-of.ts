@@ -8,10 +8,13 @@ import {
   type RunFault,
 } from "@proviso/core";
 import { describeValue, messageOf, noUsage } from "@proviso/core/internal";
+import { errorOf } from "../failures.ts";
+import { noEnclosing } from "../transactions/session-view.ts";
 import { lastGiven } from "./begun.ts";
 import { journalRun, type OpenTape, type RecordedBeginning } from "./run-value.ts";
 import type { RunSource } from "./run-source.ts";
 import { RecordedTape } from "./tape.ts";
+import { endlessWaitFor } from "./together.ts";
 
 const modes = new Set<unknown>(Object.keys({ run: 0, replay: 0, fork: 0 } satisfies Record<RunSource["mode"], 0>));
 
@@ -49,7 +52,8 @@ async function beginningOf(source: RunSource): Promise<RecordedBeginning> {
 }
 
 async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<RecordedTape> {
-  const [{ world }, prompt, options] = given;
+  const [{ world }, prompt, options, { parent, startedIn } = noEnclosing] = given;
+  const around = parent ?? startedIn;
   const { id } = source;
   const details = {
     promptName: nameOf(prompt),
@@ -60,9 +64,11 @@ async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<
   };
   const refuse = (reason: RunFault, message: string, cause?: unknown): RunError =>
     new RunError(message, { ...details, reason, runId: id, cause });
+  const endless = source.mode === "replay" ? undefined : endlessWaitFor(source, around);
+  if (endless !== undefined) throw errorOf({ ...endless, phase: "render" }, details);
   try {
     const opened = await source.open();
-    return new RecordedTape(source, opened, world, options);
+    return new RecordedTape(source, opened, { world, options, around });
   } catch (cause) {
     const reason = cause instanceof JournalError ? cause.reason : "failed";
     // A run that is in use stays with the evaluation that has it.

@@ -3,6 +3,7 @@ import { DefinitionError, type EvaluateOptions, type JournalRun, type Prompt } f
 import { describeValue } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import type { Run, Setup } from "../run.ts";
+import type { Enclosing } from "../transactions/session-view.ts";
 import type { Tape } from "./contract.ts";
 import type { RunJournal } from "./run-journal.ts";
 import type { RunSource } from "./run-source.ts";
@@ -27,8 +28,13 @@ export interface RecordedBeginning {
   readonly session: { readonly id: string };
 }
 
-/** Opens the record of a run. @throws {EvaluationFailure} */
-export type OpenTape = (setup: Setup, prompt: Prompt, options: EvaluateOptions) => Promise<Tape<Run>>;
+/** Opens the record of a run; `enclosing` is where the evaluation begins. @throws {EvaluationFailure} */
+export type OpenTape = (
+  setup: Setup,
+  prompt: Prompt,
+  options: EvaluateOptions,
+  enclosing: Enclosing | undefined,
+) => Promise<Tape<Run>>;
 
 /** The value of the option `run`, which brings its code along. */
 class RecordedRun {

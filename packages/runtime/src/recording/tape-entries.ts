@@ -8,6 +8,7 @@ import type { World } from "../environment.ts";
 import type { Run } from "../run.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import type { Difference, EntryContent, EntryOf, JournalEntry, RecordedEvent } from "./entries.ts";
 import { entryAt, journalEntry, type KeptEntry, type MadeEntry } from "./kept-entry.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
@@ -15,7 +16,7 @@ import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";
 import { stepsIn } from "./steps.ts";
-import type { Together } from "./together.ts";
+import { endlessWaitFor, whenFree, type Together } from "./together.ts";
 
 /** The entries of one run, while it is evaluated: those that stand, and those that are appended. */
 export class TapeEntries {
@@ -54,13 +55,15 @@ export class TapeEntries {
   main: Run | undefined;
   protected core: SessionCore | undefined;
   protected readonly world: World;
+  /** The body or the call in whose code the evaluation begins, which may wait for it. */
+  protected readonly around: Transaction | undefined;
   /** Made for the first: few evaluations have one. */
   #delivering: WeakSet<object> | undefined;
   /** Whether the source makes entries whole when it writes them. */
   readonly #keeps: boolean;
   #next: number;
 
-  constructor(source: RunSource, opened: OpenedSource, world: World) {
+  constructor(source: RunSource, opened: OpenedSource, world: World, around: Transaction | undefined) {
     const begun = opened.entries[0];
     this.runId = source.id;
     this.attempt = opened.attempt;
@@ -73,6 +76,7 @@ export class TapeEntries {
     this.#keeps = source.keep !== undefined;
     this.opened = opened;
     this.world = world;
+    this.around = around;
     this.isLive = opened.entries.length === 0;
     this.now = begun?.at ?? world.clock.now();
     this.#next = opened.next;
@@ -143,10 +147,22 @@ export class TapeEntries {
     return this.source.hasFailed === true;
   }
 
-  /** Resolves when all that was appended is kept. @throws {TapeFault} */
-  flushed(): Promise<void> | undefined {
+  /**
+   * Resolves when all that was appended is kept; `by` waits for it, default what is around the evaluation.
+   * @throws {TapeFault}
+   */
+  flushed(by: Transaction | undefined = this.around): Promise<void> | undefined {
+    this.assertMayWait(by);
     this.hasAnswer = false;
+    const waiting = whenFree(this.source, by);
+    if (waiting !== undefined) return waiting.then(() => this.flushed(by));
     return this.source.flush()?.catch((error: unknown) => this.fail(this.faultOf(error)));
+  }
+
+  /** @throws {TapeFault} where what is appended could never be kept before that goes on which waits for it. */
+  assertMayWait(by: Transaction | undefined = this.around): void {
+    const failure = endlessWaitFor(this.source, by);
+    if (failure !== undefined) this.fail(new TapeFault("journal", failure.message, { failure }));
   }
 
   /** The file of the run, where resources may be in it too. */

@@ -29,7 +29,6 @@ export class RecordedLimits implements Limits {
   readonly #isShared: boolean;
   /** The limit that a replay has met. */
   #met: Failure | undefined;
-  readonly #onStop = (fired: LimitFailure): void => this.#record.met("race", fired);
 
   constructor(limits: Limits, record: LimitRecord, budget: Budget | BudgetTracker | undefined) {
     this.#limits = limits;
@@ -78,13 +77,21 @@ export class RecordedLimits implements Limits {
     return granting instanceof Promise ? granting.then((granted) => this.#granted(granted)) : this.#granted(granting);
   }
 
-  race<T>(work: Promise<T>, phase: EvaluationPhase): Promise<T | LimitFailure> {
-    const before = this.#fromRecord("race", phase);
+  race<T>(
+    work: Promise<T>,
+    phase: EvaluationPhase,
+    onStop?: (failure: LimitFailure) => void,
+  ): Promise<T | LimitFailure> {
+    const before = this.#fromRecord("race", phase) as LimitFailure | undefined;
     if (before !== undefined) {
       work.catch(() => {});
-      return Promise.resolve(before as LimitFailure);
+      onStop?.(before);
+      return Promise.resolve(before);
     }
-    const racing = this.#limits.race(work, phase, this.#onStop);
+    const racing = this.#limits.race(work, phase, (fired) => {
+      this.#record.met("race", fired);
+      onStop?.(fired);
+    });
     // Only the turn of an agent that is read from a record ends like that; else there is one promise less.
     if (this.#record.isLive()) return racing;
     return racing.then((ended) =>

@@ -16,6 +16,7 @@ import { abortedFailure, errorOf, type Failure } from "../failures.ts";
 import { remainingMs, type Limits } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
+import type { Transaction } from "../transactions/transaction.ts";
 import { begunEntry, givenEntry, lastGiven, recallHistory } from "./begun.ts";
 import type { EvaluationOutcome, Tape } from "./contract.ts";
 import type { EntryContent } from "./entries.ts";
@@ -49,8 +50,12 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   #overlapping = false;
   #stoppedThem: EntryContent | undefined;
 
-  constructor(source: RunSource, opened: OpenedSource, world: World, options: EvaluateOptions) {
-    super(source, opened, world);
+  constructor(
+    source: RunSource,
+    opened: OpenedSource,
+    { world, options, around }: { world: World; options: EvaluateOptions; around: Transaction | undefined },
+  ) {
+    super(source, opened, world, around);
     this.#options = options;
   }
 
@@ -217,6 +222,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   async #ended(run: Run, outcome: EvaluationOutcome): Promise<void> {
     if (this.fault !== undefined) return;
     if (this.isLive) {
+      this.assertMayWait();
       const code = "error" in outcome ? outcome.error.code : undefined;
       const isExecuted = code === undefined;
       const more = {

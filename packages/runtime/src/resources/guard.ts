@@ -1,5 +1,5 @@
 import { guardedFor, type CallGuard, type Filesystem, type Guardable } from "@proviso/core";
-import { isGuardable } from "@proviso/core/internal";
+import { isGuardable, isObjectOrFunction } from "@proviso/core/internal";
 import { hiddenField } from "../hidden-field.ts";
 import { HeldGuard, type Holder } from "./held-guard.ts";
 
@@ -22,7 +22,7 @@ interface Behind {
 
 /** The resource itself, where a call's view of it is given. */
 export function unguarded<T>(resource: T): T {
-  if (typeof resource !== "object" || resource === null) return resource;
+  if (!isObjectOrFunction(resource)) return resource;
   return ((resource as Behind)[resourceBehind] ?? behind.of(resource) ?? resource) as T;
 }
 

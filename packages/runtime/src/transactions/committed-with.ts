@@ -1,5 +1,4 @@
 // Resources that are in the file of a journal: what a call changes there is committed with the record that it did.
-import type { Snapshotable } from "@proviso/core";
 
 /** The property by which a resource says that it is in the file of a journal. */
 export const committedWith: unique symbol = Symbol.for("@proviso/committed-with");
@@ -13,6 +12,6 @@ export interface CommittedWith {
 }
 
 /** undefined: the resource is in no journal's file. */
-export function committedWithOf(resource: Snapshotable): CommittedWith | undefined {
+export function committedWithOf(resource: object): CommittedWith | undefined {
   return (resource as { readonly [committedWith]?: CommittedWith })[committedWith];
 }

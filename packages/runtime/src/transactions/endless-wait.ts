@@ -25,6 +25,15 @@ export function endlessWait(waitedFor: string, heldBy: string, holder: Holder): 
   return failure({ stop: "deadlock", phase: "tool", waitedFor, heldBy, message });
 }
 
+/** A wait for the file of a run that would never end: what is around the evaluation has a transaction open there. */
+export function endlessWaitForFile(run: string, heldBy: string): Failure {
+  const waitedFor = "the file of the journal";
+  const message =
+    `The run "${run}" would wait for ever for the file of its journal: ${heldBy}, in whose code its evaluation begins, ` +
+    "has a transaction open there. Evaluate it before or after that, in a journal of another file, or without a run.";
+  return failure({ stop: "deadlock", phase: "request", waitedFor, heldBy, message });
+}
+
 const whyEndless: Readonly<Record<Holder, string>> = {
   call: "in whose code this begins. Inside a tool, evaluate with context.evaluate: its calls pass the locks of the call",
   body:

@@ -4,8 +4,10 @@
 // 2. Transactions nest: one that begins inside another takes the inner lock of what the outer one holds. So an outer
 //    transaction holds everything that those inside it have held, until it ends.
 // 3. A wait that could never end is refused when it would begin, and is not left to a limit.
-// 4. Locks that are known together are taken in the order of their numbers. Those that a handler asks for later come in
-//    any order; rule 3 makes that safe.
+// 4. Locks that are known together are taken in the order of their numbers (`inOrder` of transaction.ts). Those that a
+//    handler asks for later come in any order; rule 3 makes that safe.
+// 5. What holders keep open of what they hold is waited for beside the line. Such a wait counts for rule 3, and is not
+//    refused where a transaction in the line could be.
 import { RevokedError } from "@proviso/core";
 import {
   around,
@@ -126,9 +128,7 @@ export type Holder = "call" | "body" | "other";
 /** Waits in line, unless a transaction in front waits for this one in turn. */
 export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | EndlessWait {
   const { lock } = blocked;
-  // A reader that wants to write does not wait for itself.
-  const others = { ...lock, holds: lock.holds.filter((held) => held.owner !== blocked.lacking) };
-  const waitsBack = whoWaitsBack(others, lock.queue.length, owner, new Set());
+  const waitsBack = whoKeepsWaiting(owner, blocked, lock.queue.length);
   if (waitsBack !== undefined) {
     return { isEndless: true, heldBy: waitsBack.name, holder: holderOf(waitsBack, owner) };
   }
@@ -145,6 +145,31 @@ export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | Endles
       admit(lock);
     },
   };
+}
+
+/** The first of those in front that cannot end before `owner` has; undefined: the wait ends. */
+function whoKeepsWaiting(owner: LockOwner, { lock, lacking }: Blocked, place: number): LockOwner | undefined {
+  // A reader that wants to write does not wait for itself.
+  const others = { ...lock, holds: lock.holds.filter((held) => held.owner !== lacking) };
+  return whoWaitsBack(others, place, owner, new Set());
+}
+
+/**
+ * Waits beside the line for what the holders of the lock keep open; call the result when that wait is over. Transactions
+ * in line that could never have their turn while it lasts leave the line, try again, and are refused.
+ */
+export function waitBeside(owner: LockOwner, of: Lock): () => void {
+  const listedAt = around(owner);
+  const wait: Wait = { of, lock: of, mode: "write", scope: undefined, lacking: owner, owner, listedAt, end() {} };
+  for (const one of listedAt) one.waits.push(wait);
+  for (const other of of.holds.flatMap((held) => held.owner.waits)) {
+    const place = other.lock.queue.indexOf(other);
+    if (place === -1 || whoKeepsWaiting(other.owner, other, place) === undefined) continue;
+    leaveLine(other);
+    other.end();
+    admit(other.lock);
+  }
+  return () => leaveLine(wait);
 }
 
 /** The transaction that cannot end before this one, and holds the lock against it; undefined: none does. */
@@ -226,7 +251,9 @@ function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, s
     for (const wait of other.waits) {
       if (seen.has(wait)) continue;
       seen.add(wait);
-      if (whoWaitsBack(wait.lock, wait.lock.queue.indexOf(wait), owner, seen) !== undefined) return true;
+      // What waits beside the line waits for those alone that hold the lock.
+      const before = Math.max(0, wait.lock.queue.indexOf(wait));
+      if (whoWaitsBack(wait.lock, before, owner, seen) !== undefined) return true;
     }
     return false;
   });

@@ -1,6 +1,6 @@
 // The snapshots that transactions take of resources, and the resources that could not be restored or committed.
 import { UnusableError, type Snapshotable } from "@proviso/core";
-import { isGuardable, isThenable, messageOf } from "@proviso/core/internal";
+import { isGuardable, isObjectOrFunction, isThenable, messageOf } from "@proviso/core/internal";
 import type { ObservedCalls } from "./observed-calls.ts";
 import { committedWithOf } from "./committed-with.ts";
 import { createLock, isSharedWithOthers } from "./lock.ts";
@@ -44,22 +44,25 @@ export interface SnapshotOwner extends LockOwner {
 const locks = new WeakMap<object, Lock>();
 const unusable = new WeakMap<object, UnusableError>();
 
-/** Returns the lock of a resource by its identity, however the resource is bound. */
+/** Returns the lock of a resource by its identity, however the resource is bound; in a journal's file it is the file's. */
 export function lockOf(resource: object): Lock {
   let lock = locks.get(resource);
-  if (lock === undefined) locks.set(resource, (lock = createLock()));
+  if (lock === undefined) {
+    const file = committedWithOf(resource)?.file;
+    locks.set(resource, (lock = file === undefined ? createLock() : lockOf(file)));
+  }
   return lock;
 }
 
 /** Another transaction holds it, or waits for it. */
 export function isUsedByOthers(owner: LockOwner, resource: unknown): boolean {
-  const lock = typeof resource === "object" && resource !== null ? locks.get(resource) : undefined;
+  const lock = isObjectOrFunction(resource) ? locks.get(resource) : undefined;
   return lock !== undefined && isSharedWithOthers(owner, lock);
 }
 
 /** Some transaction has used it: a factory that returns it has not made it. */
 export function wasUsedBefore(resource: unknown): boolean {
-  return typeof resource === "object" && resource !== null && locks.has(resource);
+  return isObjectOrFunction(resource) && locks.has(resource);
 }
 
 /** Snapshots for this transaction and those around it that hold the resource and have none yet. */

@@ -1,4 +1,5 @@
-// Sessions and resources are locked, snapshotted, restored, released and made unusable in this folder alone.
+// Sessions and resources are locked, snapshotted, restored, released and made unusable in this folder alone: here is how a
+// transaction begins and what it is joined by, in ending.ts how it ends (rules 2 to 5), in snapshots.ts what it keeps.
 //
 // 1. Before its body runs, a transaction holds the locks of its session and resources and, unless it only "locks", has a
 //    snapshot of each that may change; unless it commits, all are restored. A resource that joins later is locked and snapshotted before anyone gets it.

@@ -296,3 +296,26 @@ test("TX-9 an evaluation beside the body waits for what was made in it", async (
   await beside;
   expect((await resources.open(CounterKey)).value).toBe(1);
 });
+
+test("TX-9 work that a body only returns, and that begins when it is awaited, is the body's", async () => {
+  const all = await world();
+  const { environment, scope, change, state } = all;
+  // Queries of many database libraries begin like that.
+  const begunWhenAwaited = <T>(begin: () => Promise<T>): Promise<T> =>
+    ({
+      then: (resolve: (value: T) => void, reject: (error: unknown) => void) => begin().then(resolve, reject),
+    }) as never;
+  const failing = transaction(scope, () => begunWhenAwaited(body(all, "undone", 1, true)));
+  const failed = rejectionOf(failing);
+  await environment.clock.advance(10);
+  expect(await failed).toMatchObject({ message: "it failed" });
+  expect(await state()).toEqual([[], []]);
+  const evaluating = transaction(scope, () => begunWhenAwaited(() => evaluation(all, "note", 1)));
+  await environment.clock.advance(10);
+  expect((await evaluating).text).toBe("done");
+  await change("later");
+  expect(await state()).toEqual([
+    ["note", "later"],
+    ["later.txt", "note.txt"],
+  ]);
+});
