@@ -207,6 +207,7 @@ it("JRN-8 an entry that lacks a field of its kind is damage to every reader; a k
 });
 
 it.each<object>([
+  { kind: "" },
   { options: { maxRepairs: ["a"] } },
   { options: { maxTurns: 0.5 } },
   { options: { maxDepth: "2" } },
