@@ -134,7 +134,7 @@ it.each(handlers)("RPL-3 a handler that %s comes to the same when it runs again"
 
 it.each(handlers)("RPL-3 RSM-9 so does one of a run that went on from anywhere, and %s", async (_, handler) => {
   const entries = await listed((await recorded(handler)).entries("r"));
-  for (let count = 2; count < entries.length; count += 3) {
+  for (let count = 2; count < entries.length; count += 5) {
     const journal = await journalWith(entries.slice(0, count));
     await modelAdapter(model).evaluate(promptOf(handler), { run: journal.run("r", { takeOver: true }) });
     await replay(promptOf(handler), journal.replay("r", { tools: "run" }));

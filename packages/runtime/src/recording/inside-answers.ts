@@ -10,14 +10,25 @@ import { addTo } from "./queues.ts";
 
 type Answered = EntryOf<"answered">;
 
+/** The place of an entry among those of the evaluations inside a call. */
+interface Place {
+  /** How many entries the other evaluations have before it. */
+  before: readonly (readonly [evaluationId: string, count: number])[];
+  /** Whether something else had happened between what the evaluation itself did and the entry. */
+  isAfterOthers: boolean;
+}
+
+function placeOfCall(
+  evaluationId: string,
+  { turn, callId }: { readonly turn: number; readonly callId: string },
+): string {
+  return `${evaluationId} ${turn} ${callId}`;
+}
+
 /** When an answer is given. */
-interface Given {
+interface Given extends Place {
   /** undefined: the call had ended before, and left the evaluation behind. */
   answered: Answered | undefined;
-  /** How many entries the other evaluations inside the call have before the answer. */
-  before: readonly (readonly [evaluationId: string, count: number])[];
-  /** Whether something else had happened inside the call between what the evaluation itself did and its answer. */
-  isAfterOthers: boolean;
   /** Milliseconds from the request to the answer, or to the end of the call. */
   waitedMs: number;
 }
@@ -38,9 +49,15 @@ const othersTurnMs = 1;
 class InsideCall {
   /** Whether an evaluation inside it was aborted, as it is where the handler returns before. */
   hasAborted = false;
+  /** Where the calls of evaluations inside it ended. */
+  readonly ends: Map<string, Place>;
   readonly #counts = new Map<string, number>();
   readonly #open = new Map<string, InsideRequest>();
   #last: JournalEntry | undefined;
+
+  constructor(ends: Map<string, Place>) {
+    this.ends = ends;
+  }
 
   /** Adds an entry that an evaluation comes to itself, and returns the request that it is. */
   add(entry: EntryOf<"event"> | EntryOf<"asked"> | Answered): InsideRequest | undefined {
@@ -48,10 +65,10 @@ class InsideCall {
     const open = this.#open.get(evaluationId);
     if (entry.kind === "answered" && open !== undefined) {
       this.#open.delete(evaluationId);
-      open.answered = entry;
-      open.before = [...this.#counts].filter(([id]) => id !== evaluationId);
-      open.isAfterOthers = this.#last?.evaluationId !== evaluationId && this.#last?.kind !== "answered";
-      open.waitedMs = entry.at - open.asked.at;
+      Object.assign(open, this.#placeOf(entry), { answered: entry, waitedMs: entry.at - open.asked.at });
+    }
+    if (entry.kind === "event" && entry.event.type === "tool.invoked") {
+      this.ends.set(placeOfCall(evaluationId, entry.event), this.#placeOf(entry));
     }
     if (entry.kind === "event" && entry.event.type === "prompt.failed")
       this.hasAborted ||= entry.event.code === "aborted";
@@ -61,6 +78,13 @@ class InsideCall {
     const asked: InsideRequest = { ...never, asked: entry };
     this.#open.set(evaluationId, asked);
     return asked;
+  }
+
+  #placeOf({ evaluationId }: JournalEntry): Place {
+    return {
+      before: [...this.#counts].filter(([id]) => id !== evaluationId),
+      isAfterOthers: this.#last?.evaluationId !== evaluationId && this.#last?.kind !== "answered",
+    };
   }
 
   end(at: number): void {
@@ -74,12 +98,15 @@ interface Inside {
   readonly requests: ReadonlyMap<string, InsideRequest[]>;
   /** The ids of calls that evaluations inside were aborted in. */
   readonly aborting: ReadonlySet<string>;
+  /** Where the calls of evaluations inside ended. */
+  readonly ends: ReadonlyMap<string, Place>;
 }
 
 function readInside(entries: readonly JournalEntry[]): Inside {
   const own = entries[0]?.evaluationId;
   const requests = new Map<string, InsideRequest[]>();
   const aborting = new Set<string>();
+  const ends = new Map<string, Place>();
   /** The calls that have not ended, by their id. */
   const calls = new Map<string, InsideCall>();
   const callOf = new Map<string, InsideCall>();
@@ -98,7 +125,7 @@ function readInside(entries: readonly JournalEntry[]): Inside {
     const parent = entry.kind === "event" ? entry.event.parent : undefined;
     if (parent !== undefined && !callOf.has(evaluationId)) {
       const known = parent.evaluationId === own ? calls.get(parent.callId) : callOf.get(parent.evaluationId);
-      const call = known ?? new InsideCall();
+      const call = known ?? new InsideCall(ends);
       if (parent.evaluationId === own) calls.set(parent.callId, call);
       callOf.set(evaluationId, call);
     }
@@ -108,7 +135,7 @@ function readInside(entries: readonly JournalEntry[]): Inside {
     }
   }
   for (const list of requests.values()) list.reverse();
-  return { requests, aborting };
+  return { requests, aborting, ends };
 }
 
 /** The answers of evaluations inside calls, each for the request that it was given to, in the order of the record. */
@@ -160,10 +187,33 @@ export class InsideAnswers {
     resolve();
   }
 
+  /** What a call of an evaluation inside came to, when it is its turn to end. */
+  ended<T>(run: Run, callId: string, end: T | Promise<T>): T | Promise<T> {
+    const id = this.#recorded.get(run.evaluationId) ?? "";
+    const place = this.#inside.ends.get(placeOfCall(id, { turn: run.turn, callId }));
+    if (place === undefined || place.before.length === 0) return end;
+    return Promise.resolve(end).then(async (invocation) => {
+      await this.#turnOf(run, () => this.#isTurnOf(place), place);
+      return invocation;
+    });
+  }
+
   async #later(run: Run, recorded: Given): Promise<Answered | undefined> {
-    const { answered, isAfterOthers, waitedMs } = recorded;
-    const { signal } = run.limits;
-    while (!signal.aborted && (answered === undefined || !this.#isTurnOf(recorded))) {
+    const { answered } = recorded;
+    await this.#turnOf(run, () => answered !== undefined && this.#isTurnOf(recorded), recorded);
+    this.cameTo(run);
+    return answered;
+  }
+
+  /** Resolves when the turn has come, or does not come. */
+  async #turnOf(
+    { limits }: Run,
+    hasCome: () => boolean,
+    of: Pick<Given, "isAfterOthers"> & Partial<Given>,
+  ): Promise<void> {
+    const { signal } = limits;
+    const { isAfterOthers, waitedMs = 0 } = of;
+    while (!signal.aborted && !hasCome()) {
       const steps = this.#steps;
       const over = new AbortController();
       const tooLong = systemClock.sleep(waitedMs + patienceMs, AbortSignal.any([signal, over.signal]));
@@ -171,12 +221,10 @@ export class InsideAnswers {
       over.abort();
       if (steps === this.#steps) break;
     }
-    if (answered !== undefined && isAfterOthers) await systemClock.sleep(othersTurnMs);
-    this.cameTo(run);
-    return answered;
+    if (isAfterOthers) await systemClock.sleep(othersTurnMs);
   }
 
-  #isTurnOf({ before }: Given): boolean {
+  #isTurnOf({ before }: Place): boolean {
     return before.every(([id, count]) => (this.#came.get(id) ?? 0) >= count);
   }
 

@@ -214,7 +214,6 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const answered = await this.#inside.next(run, request);
     this.#assertGoesOn();
     if (answered !== undefined) return answerAgain(run, answered.answer);
-    // The call has ended, and left it behind.
     if (run.limits.signal.aborted) throw this.#over();
     this.#differs(unrecordedRequest(run, request));
     throw this.#over();
@@ -253,6 +252,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (recorded !== undefined) run.maxDepth = recorded.maxDepth ?? defaultMaxDepth;
     const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
+    if (run.isInside) return this.#inside.ended(run, parts.call.id, parts.execute());
     if (recorded?.isUnknown !== true) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
