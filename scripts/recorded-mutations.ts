@@ -28,6 +28,14 @@ export const recordedMutations: readonly Mutation[] = [
   },
   {
     rule: "RPL-3",
+    breaks: "an evaluation inside gets its answer when what the others had come to before has come again",
+    file: "runtime/src/recording/inside-answers.ts",
+    find: "before.every(([id, count]) => (this.#came.get(id) ?? 0) >= count)",
+    replace: "before.length >= 0",
+    test: "packages/journal/test/rerun-order.test.ts",
+  },
+  {
+    rule: "RPL-3",
     breaks: "the kept calls of a fork have the keys of its origin",
     file: "runtime/src/recording/rerun.ts",
     find: "return this.#recorded.keyOf(run.turn, id);",

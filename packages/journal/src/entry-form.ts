@@ -1,5 +1,6 @@
 // What readers of entries rely on. The sum of a frame shows mistakes of a disk; this shows those of another program.
-import type { EntryBase, EntryContent } from "@proviso/runtime/recording";
+import type { EntryBase, EntryContent, EntryOf } from "@proviso/runtime/recording";
+import { oddInJson } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import { file, isEvent, toolCall } from "./event-form.ts";
 import {
@@ -12,6 +13,7 @@ import {
   shape,
   text,
   time,
+  wholeFrom,
   type Check,
   type Checks,
 } from "./shapes.ts";
@@ -45,6 +47,30 @@ const history = shape({
   question: optional(count),
   earlier: optional(count),
   added: optional(listOf(text)),
+});
+const toolChoice: Check = (value) =>
+  value === "auto" || value === "none" || value === "required" || (isRecord(value) && text(value["tool"]));
+/** What an evaluation is given again, which refuses anything else. */
+const options = shape<EntryOf<"begun">["options"]>({
+  maxTurns: optional(wholeFrom(1)),
+  maxRepairs: optional(wholeFrom(0)),
+  toolChoice: optional(toolChoice),
+  maxDepth: optional(wholeFrom(0)),
+});
+const sliceFields: Checks<{ name: unknown; kind: unknown; state: unknown }> = {
+  name: text,
+  kind: (value) => value === "state" || value === "log",
+  state: (value) => oddInJson(value) === undefined,
+};
+const isSlice = shape(sliceFields);
+const slice: Check = (value) => isSlice(value) && Object.keys(value as object).every((key) => key in sliceFields);
+const slices: Check = (value) =>
+  listOf(slice)(value) && new Set((value as { name: string }[]).map(({ name }) => name)).size === (value as []).length;
+/** A session's JSON; the slices of a prompt check their states. */
+const session = shape({
+  id: (value) => text(value) && value !== "",
+  seq: (value) => wholeFrom(0)(value) && (value as number) <= 2 ** 52,
+  state: slices,
 });
 const override = optional(shape({ tag: text, sections: isRecord, tools: isRecord }));
 /** What a provider reports may have a part of the numbers. */
@@ -92,8 +118,8 @@ const table: Table = {
     adapter: text,
     model: text,
     nativeOutput: flag,
-    session: shape({ id: text, seq: count, state: listOf(isRecord) }),
-    options: isRecord,
+    session,
+    options,
     history: optional(history),
     override,
   },
@@ -104,7 +130,7 @@ const table: Table = {
     adapter: optional(text),
     model: optional(text),
     nativeOutput: optional(flag),
-    options: optional(isRecord),
+    options: optional(options),
     history: optional(history),
   },
   event: { event: isEvent },

@@ -1,4 +1,5 @@
 // A run as it is read: all of its entries, and the last writer.
+import { JournalError } from "@proviso/core";
 import type { JournalEntry } from "@proviso/runtime/recording";
 import { standingEntries } from "@proviso/runtime/recording";
 import { entriesOf } from "./format.ts";
@@ -52,6 +53,10 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
   for await (const frame of store.read(id)) {
     check(frame);
     const read = entriesOf(frame, store.name);
+    if (frame.first === 0 && read[0]?.kind !== "begun") {
+      const message = `The record of the run "${id}" in ${store.name} is damaged: its first entry does not begin it.`;
+      throw new JournalError(message, { reason: "damaged", run: id });
+    }
     endedBy = markOf(frame);
     for (const entry of read) entries.push(entry);
     ({ writer } = frame);

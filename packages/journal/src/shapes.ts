@@ -8,6 +8,11 @@ export const anything: Check = () => true;
 export const text: Check = (value) => typeof value === "string";
 export const flag: Check = (value) => typeof value === "boolean";
 export const count: Check = (value) => Number.isSafeInteger(value);
+/** A whole number that is no smaller. */
+export const wholeFrom =
+  (least: number): Check =>
+  (value) =>
+    Number.isInteger(value) && (value as number) >= least;
 /** A number; JSON has null for one that is infinite. */
 export const number: Check = (value) => typeof value === "number" || value === null;
 /** Epoch milliseconds that a Date can have. */

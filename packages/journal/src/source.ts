@@ -142,6 +142,7 @@ class JournalSource implements RunSource {
       entries,
       attempt: read.attempt,
       lastSeq: lastSeqOf(read.entries),
+      lastAt: read.entries.at(-1)?.at ?? 0,
       next: read.length,
       isEnded: true,
       unknown: [],
@@ -154,22 +155,24 @@ class JournalSource implements RunSource {
     if (read.length === 0) return from === undefined ? this.#toBegin(new Summary()) : this.#toFork(from);
     if (from !== undefined && !isForkOf(read, from)) throw existsAlready(this.id);
     const standing = standingEntries(read.entries);
-    const last = read.entries.at(-1);
+    const lastAt = read.entries.at(-1)?.at ?? 0;
     if (standing.some(({ kind }) => kind === "cancelled")) throw cancelled(this.id);
     const lastSeq = lastSeqOf(read.entries);
     if (lastingEnd(standing) !== undefined) {
-      return { entries: standing, attempt: read.attempt, lastSeq, next: read.length, isEnded: true, unknown: [] };
+      const { attempt, length: next } = read;
+      return { entries: standing, attempt, lastSeq, lastAt, next, isEnded: true, unknown: [] };
     }
     if (!isAtRest(read.entries)) this.#assertGone(read.writer);
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
     this.#begin(attempt, read.length, read.summary(cut.entries), read.begunBy);
-    await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", last?.at ?? 0);
+    const resumed = await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", lastAt);
     const suspended = suspendedCalls(read.entries);
     return {
       entries: cut.entries,
       attempt,
       lastSeq,
+      lastAt: resumed.at,
       next: this.#next,
       isEnded: false,
       unknown: unknownCalls(read.entries),
@@ -181,7 +184,7 @@ class JournalSource implements RunSource {
 
   #toBegin(summary: Summary): OpenedSource {
     this.#begin(1, 0, summary);
-    return { entries: [], attempt: 1, lastSeq: -1, next: 0, isEnded: false, unknown: [] };
+    return { entries: [], attempt: 1, lastSeq: -1, lastAt: 0, next: 0, isEnded: false, unknown: [] };
   }
 
   async #toFork(from: NonNullable<SourceOptions["from"]>): Promise<OpenedSource> {
@@ -198,7 +201,8 @@ class JournalSource implements RunSource {
     } catch (error) {
       throw error instanceof JournalError && error.reason === "fenced" ? existsAlready(this.id) : error;
     }
-    return { entries, attempt: 1, lastSeq: lastSeqOf(entries), next: entries.length, isEnded: false, unknown: [] };
+    const [lastSeq, lastAt] = [lastSeqOf(entries), entries.at(-1)?.at ?? 0];
+    return { entries, attempt: 1, lastSeq, lastAt, next: entries.length, isEnded: false, unknown: [] };
   }
 
   #begin(attempt: number, first: number, summary: Summary, begunBy?: string): void {
@@ -211,7 +215,7 @@ class JournalSource implements RunSource {
   }
 
   /** Going on is itself an entry: the writer before is refused from then on. */
-  async #takeOver(kept: number, evaluationId: string, before: number): Promise<void> {
+  async #takeOver(kept: number, evaluationId: string, before: number): Promise<EntryOf<"resumed">> {
     const at = Math.max(before, systemClock.now());
     const base = { index: this.#next, attempt: this.#attempt, at, evaluationId, isVoid: false };
     const entry: EntryOf<"resumed"> = { ...base, kind: "resumed", kept };
@@ -223,6 +227,7 @@ class JournalSource implements RunSource {
     } catch (error) {
       throw error instanceof JournalError && error.reason === "fenced" ? takenUp(this.id) : error;
     }
+    return entry;
   }
 
   /** Ends an attempt in which all that happened came from the record. */

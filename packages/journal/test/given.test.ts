@@ -246,7 +246,7 @@ it("RSM-14 JRN-8 a record of before, which does not say what later attempts were
   const all = await listed(journal.entries("r"));
   const entries = all.filter(({ kind, isVoid }) => kind !== "given" && !isVoid);
   expect(entries.length).toBeLessThan(all.length);
-  const opened = { entries, attempt: 2, lastSeq: 99, next: 99, isEnded: true, unknown: [] };
+  const opened = { entries, attempt: 2, lastSeq: 99, lastAt: 0, next: 99, isEnded: true, unknown: [] };
   const run = runOf({
     id: "r",
     mode: "replay",

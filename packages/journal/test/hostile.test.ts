@@ -1,6 +1,13 @@
 // What others wrote into a journal, and what a record may hold.
 import { allow, definePolicy, definePrompt, defineTool, suspend } from "@proviso/core";
-import { createJournal, memoryJournal, type Frame, type Journal, type JournalStore } from "@proviso/journal";
+import {
+  createJournal,
+  memoryJournal,
+  type Frame,
+  type Journal,
+  type JournalEntry,
+  type JournalStore,
+} from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { replay } from "@proviso/journal/testing";
@@ -10,7 +17,8 @@ import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { folder, listed } from "./support.ts";
+import { notes } from "./runs-support.ts";
+import { folder, journalWith, listed } from "./support.ts";
 
 const ask = definePrompt({ key: "ask", params: z.object({}), text: "What is two and two?" }).bind({});
 
@@ -181,6 +189,10 @@ it("JRN-8 an entry that lacks a field of its kind is damage to every reader; a k
     { kind: "begun" },
     { ...begun, session: { id: "s", seq: 0, state: 7 } },
     { kind: undefined },
+    ...[{ maxRepairs: ["a"] }, { maxTurns: 0 }, { maxDepth: -1 }, { toolChoice: {} }].map((options) => ({
+      kind: "given",
+      options,
+    })),
   ];
   for (const content of odd) {
     const journal = createJournal(await storeOf(frame(content)));
@@ -192,6 +204,32 @@ it("JRN-8 an entry that lacks a field of its kind is damage to every reader; a k
   }
   const journal = createJournal(await storeOf(frame({ kind: "of a later release" })));
   expect((await journal.describe("r"))?.state).toBe("open");
+});
+
+it.each<object>([
+  { kind: "" },
+  { options: { maxRepairs: ["a"] } },
+  { options: { maxTurns: 0.5 } },
+  { options: { maxDepth: "2" } },
+  { options: { toolChoice: "perhaps" } },
+  { session: { id: "", seq: 0, state: [] } },
+  { session: { id: "s", seq: -1, state: [] } },
+  { session: { id: "s", seq: 2 ** 60, state: [] } },
+  { session: { id: "s", seq: 0, state: [{ name: "notes" }] } },
+  { session: { id: "s", seq: 0, state: [{ name: "notes", kind: "list", state: [] }] } },
+  { session: { id: "s", seq: 0, state: [{ name: "notes", kind: "log", state: [], more: 1 }] } },
+  { session: { id: "s", seq: 0, state: [1, 2].map(() => ({ name: "notes", kind: "log", state: [] })) } },
+])("JRN-8 a beginning with options or a session that cannot be is damage to every reader: %j", async (more) => {
+  const { begun } = await beginning();
+  const journal = await journalWith([{ ...begun, ...more } as JournalEntry]);
+  const damaged = { code: "journal", reason: "damaged", run: "r" };
+  await expect(journal.session("r", { slices: [notes] })).rejects.toMatchObject(damaged);
+  await expect(replay(ask, journal.replay("r"))).rejects.toMatchObject(damaged);
+  const again = modelAdapter(scriptedModel([{ text: "Done." }]));
+  await expect(again.evaluate(ask, { run: journal.run("r", { takeOver: true }) })).rejects.toMatchObject({
+    code: "run",
+    cause: damaged,
+  });
 });
 
 /** What a run begins with, and how a frame of it is made. */

@@ -1,11 +1,12 @@
 // A clock that was set back: what is recorded comes later all the same.
 import { allow, definePolicy, definePrompt, defineTool, RunError, suspend } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
+import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
 import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { listed } from "./support.ts";
+import { journalWith, listed } from "./support.ts";
 
 const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "paid" });
 const prompt = definePrompt({ key: "pays", sections: [{ key: "task", text: "Pay.", tools: [pay] }] }).bind();
@@ -27,6 +28,11 @@ async function goesOn(journal: Journal): Promise<void> {
   await modelAdapter(scriptedModel([{ text: "Done." }])).evaluate(prompt, { run: journal.run("r"), policies: [later] });
 }
 
+async function expectNothingEarlier(journal: Journal): Promise<void> {
+  const times = (await listed(journal.entries("r"))).map(({ at }) => at);
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+}
+
 it.each<readonly [what: string, kind: string, change: (journal: Journal, token: string) => Promise<unknown>]>([
   ["a decision", "resolved", (journal, token) => journal.resolve(token, allow())],
   ["the end of a run that is cancelled", "cancelled", (journal) => journal.cancel("r")],
@@ -46,8 +52,42 @@ it.each<readonly [what: string, kind: string, change: (journal: Journal, token: 
   await change(journal, token);
   const entries = await listed(journal.entries("r"));
   expect(entries.map((entry) => entry.kind)).toContain(kind);
-  const times = entries.map(({ at }) => at);
-  expect(times).toEqual(times.toSorted((a, b) => a - b));
+  await expectNothingEarlier(journal);
   const after = (await journal.describe("r"))?.updatedAt;
   expect(after?.getTime()).toBeGreaterThanOrEqual(before.getTime());
+});
+
+it("JRN-2 what happens after a decision is no earlier than the question, though the clock was set back", async () => {
+  await using journal = memoryJournal();
+  const clock = ahead();
+  const slow = definePolicy({
+    name: "chief",
+    async check() {
+      await clock.advance(500);
+      return suspend("Pay?");
+    },
+  });
+  const model = scriptedModel([{ toolCalls: [{ name: "pay", arguments: {} }] }]);
+  const error: unknown = await modelAdapter(model, { clock })
+    .evaluate(prompt, { run: journal.run("r"), policies: [slow] })
+    .catch((thrown: unknown) => thrown);
+  await journal.resolve((error as RunError).pending?.token ?? "", allow());
+  await goesOn(journal);
+  await expectNothingEarlier(journal);
+});
+
+it("JRN-2 RPL-1 a price that is kept when the run goes on is no earlier than that, and its answer replays", async () => {
+  const clock = ahead();
+  const priced = { pricing: { input: 1, output: 2 }, clock };
+  const steps = [{ toolCalls: [{ name: "pay", arguments: {} }] }, { text: "Done." }];
+  await using whole = memoryJournal();
+  await modelAdapter(scriptedModel(steps), priced).evaluate(prompt, { run: whole.run("r") });
+  const entries = await listed(whole.entries("r"));
+  const answered = entries.findIndex(({ kind }) => kind === "answered");
+  await using cut = await journalWith(entries.slice(0, answered + 1));
+  await clock.advance(60_000);
+  const again = modelAdapter(scriptedModel(steps.slice(1)), priced);
+  const { usage } = await again.evaluate(prompt, { run: cut.run("r", { takeOver: true }) });
+  await expectNothingEarlier(cut);
+  expect((await replay(prompt, cut.replay("r"))).response?.usage).toEqual(usage);
 });

@@ -1,5 +1,5 @@
-import type { Frame, JournalStore } from "@proviso/journal";
-import { frameSum } from "@proviso/journal/internal";
+import { createJournal, type Frame, type Journal, type JournalEntry, type JournalStore } from "@proviso/journal";
+import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +18,14 @@ export function frame(given: Partial<Frame> & { readonly first: number }): Frame
   const { sum = frameSum({ run, first, body }), summary = JSON.stringify({ length: first + count }) } = given;
   const plain = { run, first, count, writer, body, sum, summary };
   return given.begunBy === undefined ? plain : { ...plain, begunBy: given.begunBy };
+}
+
+/** A journal whose run "r" has these entries, kept by a writer that is gone. */
+export async function journalWith(entries: readonly JournalEntry[]): Promise<Journal> {
+  const store = memoryStore();
+  const of = { run: "r", first: 0, body: bodyOf(1, entries) };
+  await store.append([{ ...of, count: entries.length, writer: "gone", sum: frameSum(of), summary: "{}" }]);
+  return createJournal(store);
 }
 
 /** All that there is, in order. */

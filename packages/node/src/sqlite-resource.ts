@@ -1,4 +1,4 @@
-import { DefinitionError, provideFactory, type Binding, type ResourceKey } from "@proviso/core";
+import { DefinitionError, provideFactory, systemClock, type Binding, type ResourceKey } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { resolve } from "node:path";
@@ -9,6 +9,10 @@ import { lentConnection, lentDatabase, type SqliteLender } from "./sqlite-lent.t
 import { sqliteModule } from "./sqlite-module.ts";
 import { columnsOf, isOfStore, pragmaOf, rollBack } from "./sqlite-rows.ts";
 import { schemaRefusal, transactionWordOf } from "./sqlite-statements.ts";
+import { isBusy, whenFree } from "./sqlite-waiting.ts";
+
+/** Milliseconds that opening waits at least for a lock of another connection. */
+const openingTimeoutMs = 5_000;
 
 /** What `sqliteResource` takes beside the path or database. */
 export interface SqliteOptions {
@@ -22,7 +26,8 @@ export interface SqliteOptions {
   readonly migrate?: readonly string[] | undefined;
   /**
    * How long a statement waits for a lock that another connection holds, in milliseconds; nothing else runs meanwhile.
-   * Default 50. A database that is already open keeps its own setting.
+   * Default 50. A database that is already open keeps its own setting. Opening waits up to 5 s, or for so long where that is
+   * more, and everything else runs meanwhile.
    */
   readonly busyTimeoutMs?: number | undefined;
 }
@@ -64,11 +69,20 @@ export function sqliteResource(
   const isFile = typeof pathOrDatabase === "string" && pathOrDatabase !== ":memory:";
   const source = isFile ? resolve(pathOrDatabase) : pathOrDatabase;
   const opened = new WeakMap<SqliteDatabase, () => void>();
-  const create = (): SqliteDatabase => {
+  const make = (): SqliteDatabase => {
     const { database, close } = open(source, busyTimeoutMs, migrate);
     const resource = transactional(database);
     opened.set(resource, close);
     return resource;
+  };
+  const create = (): SqliteDatabase | Promise<SqliteDatabase> => {
+    try {
+      return make();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+    }
+    const doing = typeof source === "string" ? `The database ${source}` : "The database";
+    return whenFree({ clock: systemClock, busyTimeoutMs: Math.max(openingTimeoutMs, busyTimeoutMs), doing }, make);
   };
   // Made first inside a call that fails it would be discarded, and what was written would stay.
   return provideFactory(key, create, { eager: true, close: (resource) => opened.get(resource)?.() });
@@ -141,8 +155,10 @@ function openDatabase(path: string, busyTimeoutMs: number, migrate: readonly str
   let database: DatabaseSync | undefined;
   try {
     database = new (sqliteModule().DatabaseSync)(path);
-    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    // A lock is waited for while others go on.
+    database.exec("PRAGMA busy_timeout = 0");
     prepareSchema(database, migrate, doing);
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
     return database;
   } catch (error) {
     database?.close();

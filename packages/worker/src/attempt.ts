@@ -2,6 +2,8 @@
 import {
   deadlineAt,
   isEvaluationFailure,
+  JournalError,
+  ProvisoError,
   RunError,
   ThrottleError,
   type Budget,
@@ -126,14 +128,31 @@ async function endOf(error: unknown, id: string, journal: Journal, signal: Abort
     if (error.reason === "busy" || error.reason === "journal") return { kind: "again", error, retryAfterMs: undefined };
   }
   if (signal.aborted) return { kind: "stopped" };
-  if (!isEvaluationFailure(error)) return { kind: "failed", error };
   if (!isTriedAgain(error)) return { kind: "failed", error };
   return { kind: "again", error, retryAfterMs: error instanceof ThrottleError ? error.retryAfterMs : undefined };
 }
 
-/** Whether a queue tries the run again by itself, later: the service or a process failed. */
-function isTriedAgain({ code }: EvaluationFailure): boolean {
-  return code === "throttled" || code === "process";
+/** Failures of an evaluation that are passed on from what it used: its run goes on when it is evaluated again. */
+const passedOn: ReadonlySet<EvaluationFailure["code"]> = new Set(["render", "listener", "internal"]);
+
+/**
+ * Whether a queue tries the run again by itself, later: the service or a process failed, the journal could not be read, or
+ * another one had what was opened, the lock of a database for example.
+ */
+function isTriedAgain(error: unknown): boolean {
+  if (!isEvaluationFailure(error)) return isBusy(error) || (error instanceof JournalError && error.reason === "failed");
+  const { code } = error;
+  return code === "throttled" || code === "process" || (passedOn.has(code) && isBusy(error));
+}
+
+/** Whether the error, or what caused it, says that another one has what was asked for. */
+function isBusy(error: unknown): boolean {
+  const seen = new Set<unknown>();
+  for (let at = error; at instanceof Error && !seen.has(at); at = at.cause) {
+    if (at instanceof ProvisoError && (at as { readonly reason?: unknown }).reason === "busy") return true;
+    seen.add(at);
+  }
+  return false;
 }
 
 async function isCancelled(journal: Journal, id: string): Promise<boolean> {

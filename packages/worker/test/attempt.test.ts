@@ -1,10 +1,12 @@
 // What an attempt does without its queue.
-import { createJournal, memoryJournal, type JournalStore } from "@proviso/journal";
+import { FilesystemError, JournalError, provide, provideFactory, resourceKey } from "@proviso/core";
+import { createJournal, memoryJournal, type Journal, type JournalStore } from "@proviso/journal";
 import { memoryStore } from "@proviso/journal/internal";
 import { createSession } from "@proviso/runtime";
 import { fakeClock } from "@proviso/runtime/testing";
+import type { RunKindOptions } from "@proviso/worker";
 import { expect, test } from "vitest";
-import { attemptRun, waitBeforeAttempt } from "../src/attempt.ts";
+import { attemptRun, waitBeforeAttempt, type AttemptEnd } from "../src/attempt.ts";
 import { ProgressCount, type RunProgress } from "../src/progress.ts";
 import { counting, until } from "./support.ts";
 
@@ -31,6 +33,54 @@ test("FLT-4 a run whose journal cannot be written is tried again, and goes on on
     kind: "executed",
     response: { text: "1 for ada" },
   });
+});
+
+const busy = new FilesystemError("Another process uses the folder.", { reason: "busy", path: "" });
+
+test.each<readonly [where: string, options: (open: () => object) => RunKindOptions]>([
+  ["its resources are opened", (open) => ({ resources: [provideFactory(resourceKey("rows"), open, { eager: true })] })],
+  ["its options are made", (open) => ({ resources: [provide(resourceKey("rows"), open())] })],
+])(
+  "FLT-4 a run is tried again that finds another one's lock when %s, and goes on once it is free",
+  async (_, options) => {
+    const surroundings = { journal: memoryJournal(), signal: new AbortController().signal };
+    let isLocked = true;
+    const open = (): object => {
+      if (isLocked) throw busy;
+      return {};
+    };
+    const kind = counting(
+      () => {},
+      () => options(open),
+    );
+    const run = { id: "r", params: { name: "ada", upTo: 1 } };
+    expect(await attemptRun(kind, run, surroundings)).toMatchObject({ kind: "again" });
+    isLocked = false;
+    expect(await attemptRun(kind, run, surroundings)).toMatchObject({ kind: "executed" });
+  },
+);
+
+test.each<readonly [reason: JournalError["reason"], end: AttemptEnd["kind"]]>([
+  ["busy", "again"],
+  ["failed", "again"],
+  ["damaged", "failed"],
+  ["closed", "failed"],
+])("FLT-4 where a journal cannot be read because it is %s, the attempt is: %s", async (reason, end) => {
+  const journal: Journal = {
+    ...memoryJournal(),
+    describe: () => Promise.reject(new JournalError("It cannot be read.", { reason })),
+  };
+  const surroundings = { journal, signal: new AbortController().signal };
+  const run = { id: "r", params: { name: "ada", upTo: 1 } };
+  expect(
+    (
+      await attemptRun(
+        counting(() => {}),
+        run,
+        surroundings,
+      )
+    ).kind,
+  ).toBe(end);
 });
 
 test("FLT-5 progress of a run is reported at most twice a second, and the last one always", async () => {

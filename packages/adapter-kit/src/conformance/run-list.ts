@@ -25,6 +25,7 @@ export function runList(): RunList {
         entries: [...entries],
         attempt: 1,
         lastSeq: -1,
+        lastAt: 0,
         next: entries.length,
         isEnded: mode === "replay",
         unknown: [],

@@ -46,18 +46,19 @@ test("RES-6 while another process holds the lock a call fails in time and loses 
   const path = await file();
   const binding = sqliteResource(path, { migrate: [schema] });
   await call([binding], (mine) => add(mine, "second"));
+  await using opened = await openResources([sqliteResource(path, { busyTimeoutMs: 100 })]);
   const child = await holder(path, "raw");
   let thrown: unknown;
-  const result = await call([sqliteResource(path, { busyTimeoutMs: 100 })], (mine) => {
+  const result = await call(opened, (mine) => {
     try {
       add(mine, "third");
     } catch (error) {
       thrown = error;
       throw error;
     }
-  }).catch((error: unknown) => ({ success: false, message: String(error) }));
+  });
   expect(result).toMatchObject({ success: false, message: expect.stringContaining("locked by another connection") });
-  if (thrown !== undefined) expect(thrown).toMatchObject({ name: "SqliteError", reason: "busy" });
+  expect(thrown).toMatchObject({ name: "SqliteError", reason: "busy" });
   await kill(child);
   expect(await call([binding], (mine) => add(mine, "third"))).toMatchObject({ success: true });
   expect(read(path, texts)).toEqual(["first", "second", "third"]);

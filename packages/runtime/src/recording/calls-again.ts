@@ -143,8 +143,15 @@ export function callAround(run: Run): { readonly turn: number; readonly callId: 
   return { turn: nesting?.run.turn ?? 0, callId, name };
 }
 
+/** The difference where an evaluation inside a call makes a request that the record has not. */
+export function unrecordedRequest(run: Run, request: ModelRequest | undefined): CallDifference {
+  const { turn, callId, name } = callAround(run);
+  const path = `${name}: a request inside`;
+  return { turn, callId, difference: { what: "request", path, recorded: undefined, now: lastText(request) } };
+}
+
 /** The text that a request ends with, for a message. */
-export function lastText(request: ModelRequest | undefined): unknown {
+function lastText(request: ModelRequest | undefined): unknown {
   const last = request?.messages.at(-1);
   return last === undefined || !("text" in last) ? "a request" : last.text;
 }

@@ -18,7 +18,7 @@ import type { Run } from "../run.ts";
 import type { SessionCore, UnnumberedEvent } from "../session/session-core.ts";
 import { answerAgain } from "./answers.ts";
 import { defaultMaxDepth } from "../nested/inherit.ts";
-import { callAround, recordedCalls, lastText, RecordedCalls, type CallDifference } from "./calls-again.ts";
+import { recordedCalls, RecordedCalls, unrecordedRequest, type CallDifference } from "./calls-again.ts";
 import { lastGiven, recallHistory } from "./begun.ts";
 import type {
   HandlerParts,
@@ -33,9 +33,11 @@ import { canWait, Decisions } from "./decisions.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
+import { isDerived } from "./tape-events.ts";
 import { givenAgain } from "./kept-feedback.ts";
 import { refuseAgain } from "./refusals.ts";
-import { addTo, InsideAnswers, queuesOf, taken, type Queues } from "./queues.ts";
+import { InsideAnswers } from "./inside-answers.ts";
+import { addTo, queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
 import { recordedSession } from "./session.ts";
@@ -77,7 +79,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     this.#evaluate = evaluate;
     this.#recorded = new RecordedCalls(opened.entries);
     this.#queues = queuesOf(opened.entries);
-    this.#inside = new InsideAnswers(this.#queues.inside);
+    this.#inside = new InsideAnswers(opened.entries);
     this.#now = opened.entries[0]?.at ?? 0;
     this.#decisions = new Decisions(source.id, opened.suspended ?? [], () => this.#now);
   }
@@ -159,6 +161,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const event = filled as UnnumberedEvent & { at: number };
     event.at = this.#now;
     const numbered = run.core.number(event);
+    if (run.isInside && !isDerived(numbered)) this.#inside.cameTo(run);
     if (numbered.type === "tool.invoked" && !run.isInside) this.#invoked(numbered);
     return { event: numbered, isEmitted: true };
   }
@@ -207,22 +210,19 @@ export class Rerun extends ReadTape implements Tape<Run> {
     return answerAgain(run, answer);
   }
 
-  #answerInside(
-    run: Run,
-    request: RecordedRequest["request"],
-  ): ModelResponse | ModelFailure | Promise<ModelResponse | ModelFailure> {
-    const answered = this.#inside.next(run, request);
+  async #answerInside(run: Run, request: RecordedRequest["request"]): Promise<ModelResponse | ModelFailure> {
+    const answered = await this.#inside.next(run, request);
+    this.#assertGoesOn();
     if (answered !== undefined) return answerAgain(run, answered.answer);
-    const of = callAround(run);
-    const path = `${of.name}: a request inside`;
-    this.#differs({ ...of, difference: { what: "request", path, recorded: undefined, now: lastText(request) } });
+    if (run.limits.signal.aborted) throw this.#over();
+    this.#differs(unrecordedRequest(run, request));
     throw this.#over();
   }
 
   /** A refused request is made again where the record has an answer to it. */
   delay(run: Run): number | undefined {
-    const next = run.isInside ? this.#inside.peek(run) : this.#queues.answers.get(run.evaluationId)?.at(-1);
-    return next !== undefined && (run.isInside || next.turn === run.turn) ? 0 : undefined;
+    const turn = this.#queues.answers.get(run.evaluationId)?.at(-1)?.turn;
+    return (run.isInside ? this.#inside.isAskedAgain(run) : turn === run.turn) ? 0 : undefined;
   }
 
   async checked(): Promise<string | undefined> {
@@ -252,6 +252,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (recorded !== undefined) run.maxDepth = recorded.maxDepth ?? defaultMaxDepth;
     const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
+    if (run.isInside) return this.#inside.ended(run, parts.call.id, parts.execute());
     if (recorded?.isUnknown !== true) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);

@@ -56,6 +56,8 @@ export interface OpenedSource {
   readonly attempt: number;
   /** The highest `seq` that was ever kept; -1: none. */
   readonly lastSeq: number;
+  /** The time of the newest entry that was ever kept, in epoch milliseconds: nothing is appended with an earlier one. 0: none. */
+  readonly lastAt: number;
   /** The index of the next entry. */
   readonly next: number;
   /** Whether the run has an end that is given again: nothing is appended then. */

@@ -23,6 +23,13 @@ function queuedAnswer(answer: Answer, { queuedMs = 0 }: RecordedRequest): typeof
 
 type Answer = ModelResponse | ModelFailure;
 
+/** A price in a record. */
+interface RecordedCost {
+  readonly costUsd?: number;
+  /** The time at which the evaluation went on from its answer, where the price was kept later. Epoch milliseconds. */
+  readonly answeredAt?: number;
+}
+
 export class TapeAnswers extends TapeEvents {
   /** Whether the answer whose calls are run now had arguments that were hidden. */
   answerIsRedacted = false;
@@ -216,9 +223,10 @@ export class TapeAnswers extends TapeEvents {
   cost(run: Run, compute: () => number | undefined): number | undefined {
     if (!this.isLive && !run.isInside) {
       const entry = this.prefix.peek();
-      const value = entry?.kind === "drew" ? (entry.value as { readonly costUsd?: number } | undefined) : undefined;
+      const value = entry?.kind === "drew" ? (entry.value as RecordedCost | undefined) : undefined;
       if (typeof value === "object" && value !== null && value.costUsd !== undefined) {
         this.prefix.take("drew");
+        this.now = value.answeredAt ?? this.now;
         return value.costUsd;
       }
       if (entry !== undefined) return undefined;
@@ -226,7 +234,7 @@ export class TapeAnswers extends TapeEvents {
     const costUsd = compute();
     if (costUsd === undefined || this.fault !== undefined) return costUsd;
     if (this.isLive) this.append(run.evaluationId, { kind: "drew", value: { costUsd } });
-    // The answer was the last that stands: what it costs is kept with what comes next, and at the time of the answer.
+    // The answer was the last that stands: what it costs is kept with what comes next.
     else this.costUsd = costUsd;
     return costUsd;
   }

@@ -229,9 +229,10 @@ export class TapeEntries {
       this.diverge({ what: "missing", path: "", recorded: undefined, now: "more than was recorded" });
     }
     this.isLive = true;
-    const { costUsd } = this;
-    if (costUsd !== undefined) this.appendAt(this.evaluationId, { kind: "drew", value: { costUsd } });
-    const { core, opened, runId, attempt, source, given } = this;
+    const { core, opened, runId, attempt, source, given, costUsd, now: answeredAt } = this;
+    // What no attempt goes on from may be later than all that stands.
+    this.now = Math.max(this.now, opened.lastAt);
+    if (costUsd !== undefined) this.appendAt(this.evaluationId, { kind: "drew", value: { costUsd, answeredAt } });
     core?.renumber(Math.max(opened.lastSeq + 1, core.nextSeq));
     if (this.differs || (this.adopts && given?.params !== undefined)) {
       const { foundOverride: override } = this;

@@ -13,6 +13,10 @@ import { TapeEntries } from "./tape-entries.ts";
 /** Events that a record does not hold: they follow from its deltas. */
 const derived = new Set(["text.delta", "text.reset", "output.delta", "reasoning.delta"]);
 
+export function isDerived({ type }: { readonly type: string }): boolean {
+  return derived.has(type);
+}
+
 /**
  * What an event says of the surroundings of its attempt: it may differ in the next one. How many messages are sent is one
  * more where the adapter puts the files of tools into a message of their own; the conversation is compared by its hashes.
@@ -29,9 +33,9 @@ export class TapeEvents extends TapeEntries {
   number(run: Pick<Run, "core" | "evaluationId" | "isInside">, filled: object): NumberedEvent | undefined {
     if (this.fault !== undefined || (this.isStopped && !this.isLive && !this.isReplay)) return undefined;
     const event = filled as UnnumberedEvent & { at: number };
-    const isDerived = derived.has(event.type);
+    const follows = isDerived(event);
     if (!this.isLive && !run.isInside) {
-      if (isDerived) {
+      if (follows) {
         event.at = this.now;
         return { event: run.core.number(event), isEmitted: this.isReplay };
       }
@@ -39,9 +43,9 @@ export class TapeEvents extends TapeEntries {
       if (recorded !== undefined) return this.#keptEvent(run, event, recorded);
       this.goLive();
     }
-    event.at = isDerived ? this.now : this.tick();
+    event.at = follows ? this.now : this.tick();
     const numbered = run.core.number(event);
-    if (!isDerived) this.appendEvent(numbered as RecordedEvent);
+    if (!follows) this.appendEvent(numbered as RecordedEvent);
     return { event: numbered, isEmitted: true };
   }
 

@@ -1,0 +1,165 @@
+// Handlers that begin several evaluations, and run again: what comes inside has the order of the record.
+import {
+  defineEvent,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  type ModelProvider,
+  type ToolContext,
+} from "@proviso/core";
+import { memoryJournal, type Journal } from "@proviso/journal";
+import { replay } from "@proviso/journal/testing";
+import { modelAdapter } from "@proviso/runtime";
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { journalWith, listed } from "./support.ts";
+
+const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+const noted = defineEvent("noted", z.object({ topic: z.string() }));
+const notes = defineSlice({
+  name: "notes",
+  initial: [] as readonly string[],
+  reducers: ({ on }) => on(noted, (draft, { topic }) => void draft.push(topic)),
+});
+const topics = z.object({ topic: z.string() });
+const note = defineTool({
+  name: "note",
+  description: "Notes a topic.",
+  input: topics,
+  idempotent: true,
+  execute: ({ topic }, { session }) => void session.dispatch(noted({ topic })),
+});
+const look = definePrompt({
+  key: "look",
+  params: topics,
+  slices: [notes],
+  sections: [{ key: "task", text: "look {{topic}}", tools: [note] }],
+});
+
+type Handler = (look: (topic: string) => Promise<string>, context: ToolContext) => Promise<string>;
+
+/** A prompt with a tool that looks at topics; each is noted by an evaluation inside. */
+const promptOf = (handler: Handler) =>
+  definePrompt({
+    key: "outer",
+    slices: [notes],
+    sections: [
+      {
+        key: "task",
+        text: "Go.",
+        tools: [
+          defineTool({
+            name: "research",
+            description: "Researches.",
+            input: z.object({}),
+            idempotent: true,
+            execute: (_input, context) =>
+              handler(async (topic) => (await context.evaluate(look.bind({ topic }))).text ?? "", context),
+          }),
+        ],
+      },
+    ],
+  }).bind();
+
+/** Calls a tool, and then is done: of a topic that is "slow" later than of others, of one that is "hangs" much later. */
+const model: ModelProvider = {
+  name: "m",
+  model: "m-1",
+  capabilities: { tools: true, nativeOutput: true },
+  async generate({ messages }) {
+    const topic = /look (\w+)/u.exec(messages[0]?.text ?? "")?.[1];
+    await wait(topic === "slow" ? 30 : topic === "hangs" ? 400 : 1);
+    const isFirst = messages.every(({ role }) => role !== "assistant");
+    const call =
+      topic === undefined
+        ? { id: "c", name: "research", arguments: "{}" }
+        : { id: `c-${topic}`, name: "note", arguments: JSON.stringify({ topic }) };
+    return {
+      message: { role: "assistant", text: isFirst ? "" : `saw ${topic}`, toolCalls: isFirst ? [call] : [] },
+      finishReason: isFirst ? "tool-calls" : "stop",
+      usage: { inputTokens: 1, outputTokens: 1 },
+    };
+  },
+};
+
+async function recorded(handler: Handler): Promise<Journal> {
+  const journal = memoryJournal();
+  await modelAdapter(model).evaluate(promptOf(handler), { run: journal.run("r") });
+  return journal;
+}
+
+const sideBySide: Handler = async (look) => (await Promise.all(["slow", "fast"].map(look))).join();
+
+const handlers: readonly (readonly [what: string, handler: Handler])[] = [
+  ["waits for several at once", sideBySide],
+  [
+    "says in which order they came",
+    async (look, { session }) => {
+      const came: string[] = [];
+      const seen = async (topic: string): Promise<void> => {
+        came.push(await look(topic));
+        session.dispatch(noted({ topic: `after ${topic}` }));
+      };
+      await Promise.all(["slow", "fast", "faster"].map(seen));
+      return came.join();
+    },
+  ],
+  [
+    "begins the second one later",
+    async (look) => (await Promise.all([look("slow"), wait(10).then(() => look("fast"))])).join(),
+  ],
+  ["takes the first that comes", (look) => Promise.race(["hangs", "fast"].map(look))],
+  [
+    "leaves one behind",
+    async (look) => {
+      void look("hangs").catch(() => {});
+      return "left";
+    },
+  ],
+  [
+    "leaves one behind after a while",
+    async (look) => {
+      void look("hangs").catch(() => {});
+      await wait(50);
+      return look("fast");
+    },
+  ],
+];
+
+it.each(handlers)("RPL-3 a handler that %s comes to the same when it runs again", async (_, handler) => {
+  const journal = await recorded(handler);
+  await replay(promptOf(handler), journal.replay("r", { tools: "run" }));
+});
+
+it.each(handlers)("RPL-3 RSM-9 so does one of a run that went on from anywhere, and %s", async (_, handler) => {
+  const entries = await listed((await recorded(handler)).entries("r"));
+  for (let count = 2; count < entries.length; count += 5) {
+    const journal = await journalWith(entries.slice(0, count));
+    await modelAdapter(model).evaluate(promptOf(handler), { run: journal.run("r", { takeOver: true }) });
+    await replay(promptOf(handler), journal.replay("r", { tools: "run" }));
+  }
+});
+
+it("RPL-3 a handler that asks one after the other now gets its answers, and what comes of that is compared", async () => {
+  const journal = await recorded(sideBySide);
+  const inTurn: Handler = async (look) => [await look("slow"), await look("fast")].join();
+  await expect(replay(promptOf(inTurn), journal.replay("r", { tools: "run" }))).rejects.toMatchObject({
+    reason: "diverged",
+    divergence: { what: "event", path: "research: dispatched[0].topic", recorded: "fast", now: "slow" },
+  });
+});
+
+it("RPL-3 a handler that now waits for what it had left behind asks for what the record has not", async () => {
+  const left = handlers.find(([what]) => what === "leaves one behind")?.[1];
+  const journal = await recorded(left as Handler);
+  await expect(
+    replay(
+      promptOf((look) => look("hangs")),
+      journal.replay("r", { tools: "run" }),
+    ),
+  ).rejects.toMatchObject({
+    reason: "diverged",
+    divergence: { what: "request", path: "research: a request inside", now: "look hangs" },
+  });
+});
