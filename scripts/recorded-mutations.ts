@@ -142,7 +142,7 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "LOOP-8",
     breaks: "a call learns that its agent has failed",
     file: "runtime/src/agent.ts",
-    find: "    if (answer?.failure !== undefined) abort();\n",
+    find: "    if (answer?.failure !== undefined) tell();\n",
     replace: "",
     test: "packages/runtime/test/agent.test.ts",
   },

@@ -160,27 +160,18 @@ function readCall(given: Partial<ToolCall> | undefined): ToolCall {
   return { id: typeof id === "string" ? id : "", name, arguments: text ?? "" };
 }
 
-/** The turn of an agent begins, which has made no call yet. */
-function beginTurn(run: Run): { readonly turn: NonNullable<Run["agentTurn"]>; readonly failed: AbortController } {
-  const failed = new AbortController();
-  const turn = { callsBefore: 0, failed: failed.signal };
-  run.calls = [];
-  run.agentTurn = turn;
-  return { turn, failed };
-}
-
-/** What an agent comes to; where that is a failure, its calls learn that no answer of theirs is wanted any more. */
+/** What an agent comes to; where that is a failure, nobody wants the answers of its calls any more. */
 async function untilFailed(
   driving: Promise<ModelResponse | ModelFailure>,
-  failed: AbortController,
+  onFailure: (reason: DOMException) => void,
 ): Promise<ModelResponse | ModelFailure> {
-  const abort = (): void => failed.abort(new DOMException("The agent that made the call has failed.", "AbortError"));
+  const tell = (): void => onFailure(new DOMException("The agent that made the call has failed.", "AbortError"));
   try {
     const answer = await driving;
-    if (answer?.failure !== undefined) abort();
+    if (answer?.failure !== undefined) tell();
     return answer;
   } catch (error) {
-    abort();
+    tell();
     throw error;
   }
 }
@@ -193,7 +184,8 @@ interface AgentWork extends Work {
 function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentWork {
   const spending = agentSpending(run);
   const controller = new AbortController();
-  const { turn, failed } = beginTurn(run);
+  const failed = new AbortController();
+  const agentTurn = { callsBefore: 0, failed: failed.signal };
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<Failure>();
   let queue: Promise<unknown> = Promise.resolve();
@@ -204,7 +196,7 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     const call = readCall(given);
     if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
     run.tape?.called(run, call, spending.produced());
-    turn.callsBefore += run.calls.length;
+    agentTurn.callsBefore += run.calls.length;
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
     spending.calls(message);
     spending.pause();
@@ -226,6 +218,8 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     isOver = true;
     await queue;
   };
+  run.calls = [];
+  run.agentTurn = agentTurn;
   const { produced, hasProduced } = spending;
   return {
     turn: { execute: executeToolCall, idle, isStopped: () => met !== undefined, produced, hasProduced },
@@ -238,7 +232,8 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
         spending.says(textOf(delta));
         onDelta?.(delta);
       };
-      return untilFailed(driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say)), failed);
+      const driving = driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say));
+      return untilFailed(driving, (reason) => failed.abort(reason));
     },
     stopped,
     produced,
