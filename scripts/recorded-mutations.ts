@@ -139,14 +139,6 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/journal/test/left-handlers.test.ts",
   },
   {
-    rule: "LOOP-8",
-    breaks: "a call learns that its agent has failed",
-    file: "runtime/src/agent.ts",
-    find: "    if (answer?.failure !== undefined) tell();\n",
-    replace: "",
-    test: "packages/runtime/test/agent.test.ts",
-  },
-  {
     rule: "TX-12",
     breaks: "who waits for a lock is refused when its holder has to wait for the file that the waiting one has open",
     file: "runtime/src/transactions/lock.ts",
@@ -158,8 +150,8 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "EFF-8",
     breaks: "a run is refused that waits for the file of the call in whose code it began",
     file: "runtime/src/recording/together.ts",
-    find: "  return holder && endlessWaitForFile(run.id, holder.name);",
-    replace: '  return holder && run.id === "" ? endlessWaitForFile(run.id, holder.name) : undefined;',
+    find: "  return holder && endlessWaitForFile(id, holder.name);",
+    replace: "  return holder && id === \"\" ? endlessWaitForFile(id, holder.name) : undefined;",
     test: "packages/journal/test/file-circles.test.ts",
   },
   {

@@ -160,22 +160,6 @@ function readCall(given: Partial<ToolCall> | undefined): ToolCall {
   return { id: typeof id === "string" ? id : "", name, arguments: text ?? "" };
 }
 
-/** What an agent comes to; where that is a failure, nobody wants the answers of its calls any more. */
-async function untilFailed(
-  driving: Promise<ModelResponse | ModelFailure>,
-  onFailure: (reason: DOMException) => void,
-): Promise<ModelResponse | ModelFailure> {
-  const tell = (): void => onFailure(new DOMException("The agent that made the call has failed.", "AbortError"));
-  try {
-    const answer = await driving;
-    if (answer?.failure !== undefined) tell();
-    return answer;
-  } catch (error) {
-    tell();
-    throw error;
-  }
-}
-
 interface AgentWork extends Work {
   /** No call begins after this; waits for those that have begun, and returns what one of them failed with. */
   end(): Promise<Failure | undefined>;
@@ -184,8 +168,6 @@ interface AgentWork extends Work {
 function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentWork {
   const spending = agentSpending(run);
   const controller = new AbortController();
-  const failed = new AbortController();
-  const agentTurn = { callsBefore: 0, failed: failed.signal };
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<Failure>();
   let queue: Promise<unknown> = Promise.resolve();
@@ -196,7 +178,7 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     const call = readCall(given);
     if (isOver) throw new RevokedError(`The agent's turn is over: ${call.name} is not run any more.`);
     run.tape?.called(run, call, spending.produced());
-    agentTurn.callsBefore += run.calls.length;
+    run.callsBefore += run.calls.length;
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
     spending.calls(message);
     spending.pause();
@@ -219,7 +201,7 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     await queue;
   };
   run.calls = [];
-  run.agentTurn = agentTurn;
+  run.callsBefore = 0;
   const { produced, hasProduced } = spending;
   return {
     turn: { execute: executeToolCall, idle, isStopped: () => met !== undefined, produced, hasProduced },
@@ -232,8 +214,7 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
         spending.says(textOf(delta));
         onDelta?.(delta);
       };
-      const driving = driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say));
-      return untilFailed(driving, (reason) => failed.abort(reason));
+      return driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say));
     },
     stopped,
     produced,

@@ -139,8 +139,8 @@ export interface Run extends Emitter, Showing {
   readonly isInside: boolean;
   /** The calls of the turn, in the model's order; of an agent, the one that runs. */
   calls: readonly ToolCall[];
-  /** How many calls an agent made in its turn before these, and what fires where it has failed; undefined: none was asked. */
-  agentTurn: { callsBefore: number; readonly failed: AbortSignal } | undefined;
+  /** How many calls of the turn an agent made before these; 0 for a model. */
+  callsBefore: number;
   /** undefined: the provider's own default. */
   toolChoice: ToolChoice | undefined;
   /** The number of the turn, from 1; 0 before the first request. */
@@ -209,7 +209,7 @@ type Own =
       | "endAttempt"
       | "chains"
       | "calls"
-      | "agentTurn"
+      | "callsBefore"
     >
   | keyof Pick<Run, "emit" | "publish" | "announce" | "announced" | "observing" | "spend" | "withinGrace" | "close">;
 
@@ -250,7 +250,7 @@ export function newRun(
     observing: undefined,
     chains: undefined,
     calls: nothing,
-    agentTurn: undefined,
+    callsBefore: 0,
     emit,
     publish,
     announce,

@@ -294,28 +294,3 @@ test("TOOL-1 LIM-6 a driver's call is read as a model's: without id and argument
   expect(Number.isFinite(usage.totalTokens)).toBe(true);
   expect(parseMessages(JSON.parse(JSON.stringify(messages)))).toHaveLength(messages.length);
 });
-
-test.each(["throws", "answers with a failure"])(
-  "LOOP-8 a call of an agent that fails meanwhile learns of it by its signal: the agent %s",
-  async (how) => {
-    const wait = defineTool({
-      name: "wait",
-      description: "Waits until it is told.",
-      input: z.object({}),
-      execute: (_, { signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve("told"))),
-    });
-    const waiting = definePrompt({ key: "wait", sections: [{ key: "task", text: "Wait.", tools: [wait] }] }).bind();
-    const adapter = agentAdapter(
-      agent(async ({ executeToolCall }) => {
-        executeToolCall({ id: "1", name: "wait", arguments: "{}" }).catch(() => {});
-        for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve));
-        if (how === "throws") throw new Error("The agent crashed.");
-        return { failure: "provider", reason: "unknown", message: "The agent crashed." };
-      }),
-      fakeEnvironment(),
-    );
-    const error = await rejectionOf(adapter.evaluate(waiting));
-    expect(error).toMatchObject({ message: expect.stringContaining("The agent crashed.") });
-    expect((error as { toolResults?: unknown }).toolResults).toMatchObject([{ result: { value: "told" } }]);
-  },
-);

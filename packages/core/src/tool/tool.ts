@@ -206,7 +206,7 @@ export interface ToolContext {
   readonly deadline: Deadline | undefined;
   /** The budget of the evaluation; undefined where there is none. */
   readonly budget: BudgetTracker | undefined;
-  /** Fires at the deadline, an abort, the tool's timeout, and where the agent that made the call has failed. */
+  /** Fires at the deadline, an abort, or the tool's timeout. */
   readonly signal: AbortSignal;
   /**
    * Emits `tool.progress` for the session's listeners and the stream, whatever becomes of the call. It emits nothing after

@@ -170,7 +170,7 @@ export function requestOfKey(key: string): string {
 function placeInside({ nesting }: Run): string {
   if (nesting === undefined) return "";
   const { run, callId, ordinal = 0 } = nesting;
-  const place = (run.agentTurn?.callsBefore ?? 0) + run.calls.findIndex(({ id }) => id === callId);
+  const place = run.callsBefore + run.calls.findIndex(({ id }) => id === callId);
   return `${placeInside(run)} ${run.turn}.${place}.${ordinal}`;
 }
 

@@ -5,10 +5,7 @@ import type { Run } from "../run.ts";
 
 /** How long a call may take: as long as the evaluation, or as its tool says. */
 export interface CallTime {
-  /**
-   * Fires with the evaluation's, when the tool's own time is up, when the agent that made the call has failed, and when the
-   * call is over. Made when asked for.
-   */
+  /** Fires with the evaluation's, when the tool's own time is up, and when the call is over. Made when asked for. */
   signal(): AbortSignal;
   /** The result of a tool that took too long. */
   readonly message: string;
@@ -34,7 +31,7 @@ class UnlimitedTime implements CallTime {
   protected readonly run: Run;
   private readonly call: ToolCall;
   private controller: AbortController | undefined;
-  private stopsListening: readonly (() => void)[] = [];
+  private stopListening: (() => void) | undefined;
   /** Why it fires, once it has or will have. */
   private fired: { readonly reason: unknown } | undefined;
   protected ended = false;
@@ -49,10 +46,7 @@ class UnlimitedTime implements CallTime {
     this.controller = controller;
     if (this.fired === undefined && this.ended) this.abort(this.over());
     else if (this.fired !== undefined) controller.abort(this.fired.reason);
-    else {
-      const ends = [this.run.limits.signal, this.run.agentTurn?.failed];
-      this.stopsListening = ends.map((signal) => onAbort(signal, (reason) => this.abort(reason)));
-    }
+    else this.stopListening = onAbort(this.run.limits.signal, (reason) => this.abort(reason));
     return controller.signal;
   }
   isUp(): boolean {
@@ -70,7 +64,7 @@ class UnlimitedTime implements CallTime {
   }
   end(): void {
     this.ended = true;
-    for (const stopListening of this.stopsListening) stopListening();
+    this.stopListening?.();
     if (this.controller?.signal.aborted === false) this.abort(this.over());
   }
   private over(): RevokedError {

@@ -18,7 +18,7 @@ export class CallKey {
   constructor(run: Run, call: ToolCall) {
     this.#place = placeOf(run);
     this.#turn = run.turn;
-    this.#number = (run.agentTurn?.callsBefore ?? 0) + Math.max(0, run.calls.indexOf(call));
+    this.#number = run.callsBefore + Math.max(0, run.calls.indexOf(call));
     this.#call = call;
     this.#value = run.nesting === undefined ? run.tape?.keyOf(run, call) : undefined;
   }
