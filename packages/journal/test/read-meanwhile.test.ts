@@ -17,7 +17,7 @@ const note = defineTool({
 });
 const prompt = definePrompt({ key: "note", sections: [{ key: "task", text: "Note.", tools: [note] }] }).bind();
 
-test("RSM-8 whoever reads a journal takes no run over", async () => {
+test("RSM-8 a journal that is read takes no run over", async () => {
   const journal = memoryJournal();
   let running = 0;
   const evaluated = async (id: string): Promise<string | null> => {

@@ -25,6 +25,8 @@ export interface Together {
 interface RunInFile {
   readonly id: string;
   readonly together?: Together | undefined;
+  readonly hasFailed?: boolean | undefined;
+  readonly signal: AbortSignal;
 }
 
 type Snapshots = Pick<Transaction, "snapshots">;
@@ -53,15 +55,22 @@ export function isAllIn(together: Together | undefined, { snapshots }: Snapshots
 }
 
 /** Why a transaction would wait for ever for the file of a run; undefined: the file is free, or will be. */
-export function endlessWaitFor({ id, together }: RunInFile, by: LockOwner | undefined): Failure | undefined {
+export function endlessWaitFor(run: RunInFile, by: LockOwner | undefined): Failure | undefined {
+  const together = waitedFor(run);
   if (by === undefined || together?.free() === undefined) return undefined;
   const holder = lockOf(together.file).holds.find(({ owner }) => isAround(owner, by))?.owner;
-  return holder && endlessWaitForFile(id, holder.name);
+  return holder && endlessWaitForFile(run.id, holder.name);
 }
 
 /** Resolves when the file of a run is free. The wait is seen by those that would wait for the transaction in turn. */
-export function whenFree({ together }: RunInFile, by: LockOwner | undefined): Promise<void> | undefined {
+export function whenFree(run: RunInFile, by: LockOwner | undefined): Promise<void> | undefined {
+  const together = waitedFor(run);
   const free = together?.free();
   if (free === undefined || together === undefined || by === undefined || by.ended) return free;
   return free.finally(waitBeside(by, lockOf(together.file)));
+}
+
+/** The file that a run waits for; undefined: it writes no more, and waits for nothing. */
+function waitedFor({ together, hasFailed = false, signal }: RunInFile): Together | undefined {
+  return hasFailed || signal.aborted ? undefined : together;
 }

@@ -251,7 +251,7 @@ function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, s
     for (const wait of other.waits) {
       if (seen.has(wait)) continue;
       seen.add(wait);
-      // What waits beside the line has nobody in front but those that hold the lock.
+      // What waits beside the line waits for those alone that hold the lock.
       const before = Math.max(0, wait.lock.queue.indexOf(wait));
       if (whoWaitsBack(wait.lock, before, owner, seen) !== undefined) return true;
     }
