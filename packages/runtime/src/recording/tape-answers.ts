@@ -88,7 +88,7 @@ export class TapeAnswers extends TapeEvents {
     const { turn: work } = of;
     if (work === undefined) return asking.then((answer) => this.#answered(run, of, answer));
     // The calls of an agent are in the record before its answer.
-    return asking.then((answer) => work.idle().then(() => this.#answered(run, of, answer)));
+    return asking.then((answer) => work.idle(answer).then(() => this.#answered(run, of, answer)));
   }
 
   #keptDeltas(run: Run, attempt: number, take: NonNullable<RecordedRequest["onDelta"]>): RecordedRequest["onDelta"] {

@@ -165,7 +165,8 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   }
 
   stops(run: Run, stop?: Failure): void {
-    if (run.isInside) return;
+    // What a turn's own failure has stopped has met no limit.
+    if (run.isInside || this.turn?.hasFailed() === true) return;
     // An evaluation inside the call, or its handler, may have met the limit first.
     if (stop?.stop === "deadline" || stop?.stop === "aborted" || stop?.stop === "budget") this.#met("race", stop);
     const content = this.#stoppedThem;

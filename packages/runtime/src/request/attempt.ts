@@ -170,7 +170,7 @@ function send(
   const racing = run.limits.race(ending, "request");
   // What an agent's turn costs stands behind its calls in a record.
   if (turn === undefined || run.tape === undefined) return racing.then(conclude);
-  return racing.then((answer) => turn.idle().then(() => conclude(answer)));
+  return racing.then((answer) => turn.idle(answer).then(() => conclude(answer)));
 }
 
 /** The first answer of an adapter waits for its prices, if they are not there yet. */
