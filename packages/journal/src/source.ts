@@ -12,6 +12,7 @@ import {
   standingEntries,
   suspendedCalls,
   suspendedEver,
+  unansweredBefore,
   unknownCalls,
   type EntryOf,
   type JournalEntry,
@@ -153,7 +154,6 @@ class JournalSource implements RunSource {
     if (read.length === 0) return from === undefined ? this.#toBegin(new Summary()) : this.#toFork(from);
     if (from !== undefined && !isForkOf(read, from)) throw existsAlready(this.id);
     const standing = standingEntries(read.entries);
-    const last = read.entries.at(-1);
     if (standing.some(({ kind }) => kind === "cancelled")) throw cancelled(this.id);
     const lastSeq = lastSeqOf(read.entries);
     if (lastingEnd(standing) !== undefined) {
@@ -163,7 +163,7 @@ class JournalSource implements RunSource {
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
     this.#begin(attempt, read.length, read.summary(cut.entries), read.begunBy);
-    await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", last?.at ?? 0);
+    await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", read.entries.at(-1)?.at ?? 0);
     const suspended = suspendedCalls(read.entries);
     return {
       entries: cut.entries,
@@ -174,6 +174,7 @@ class JournalSource implements RunSource {
       unknown: unknownCalls(read.entries),
       inside: insideAnswers(read.entries),
       lost: lostCalls(read.entries),
+      unanswered: unansweredBefore(read.entries, cut.entries),
       suspended,
     };
   }

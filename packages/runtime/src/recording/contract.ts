@@ -197,6 +197,11 @@ export interface Tape<Run> extends TapeNumbers {
   cut(run: Run, ask: () => Failure | undefined): Failure | undefined;
   /** Whether the next request is answered from the record, so that it waits for no pace. */
   isKept(): boolean;
+  /**
+   * What a request costs that has no answer: `spend` counts it, where the record does not say it. What it cost is counted in
+   * the usage of the evaluation.
+   */
+  unanswered(run: Run, spend: () => Usage): Usage;
   /** What the tries of a request had cost that a limit ended, where several models could be asked; undefined: nothing. */
   tries(compute: () => Usage | undefined): Usage | undefined;
   /**

@@ -6,8 +6,9 @@ import {
   type Prompt,
   type PromptOverride,
   type RunFacts,
+  type Usage,
 } from "@proviso/core";
-import { isDeadline } from "@proviso/core/internal";
+import { addUsage, isDeadline } from "@proviso/core/internal";
 import type { World } from "../environment.ts";
 import { spent } from "../failing.ts";
 import { abortedFailure, errorOf, type Failure } from "../failures.ts";
@@ -25,6 +26,7 @@ import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
 import { optionsToAnswerAgain } from "./answered-again.ts";
 import { flat } from "./tape-entries.ts";
+import { countedUnanswered, spentBefore, type Unanswered } from "./unanswered.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
 /** An evaluation whose run was cancelled before its end was kept has no answer: the record has none. */
@@ -41,6 +43,8 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   /** Whether calls overlap that are not recorded yet, and the limit that was met meanwhile. */
   #overlapping = false;
   #stoppedThem: EntryContent | undefined;
+  /** What requests without an answer cost in earlier attempts; undefined: nothing. */
+  #unanswered: Unanswered | undefined;
 
   constructor(source: RunSource, opened: OpenedSource, world: World, options: EvaluateOptions) {
     super(source, opened, world);
@@ -73,6 +77,11 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
         return entry && restoredFailure(entry.failure);
       },
       met: (by: Asked, why: Parameters<typeof savedFailure>[0]) => this.#met(by, why),
+      spentBefore: (): Usage | undefined => {
+        const { entries } = this.opened;
+        if (this.isReplay || (!this.isLive && this.prefix.look() !== undefined)) return undefined;
+        return spentBefore(entries, this.#unanswered);
+      },
     };
     return new RecordedLimits(limits, record, this.#options.budget);
   }
@@ -89,6 +98,8 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     this.prefix.own.add(run.evaluationId);
     if (run.nesting !== undefined) return;
     this.main = run;
+    this.#unanswered = this.opened.unanswered ?? countedUnanswered(this.opened.entries);
+    if (this.#unanswered !== undefined) run.usage = addUsage(run.usage, this.#unanswered.own);
     const { promptName } = run;
     const begun = this.opened.entries[0];
     if (begun !== undefined) {

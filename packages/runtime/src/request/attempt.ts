@@ -221,7 +221,8 @@ function chargeRequest(
   // A provider may make anything of the error that a delta beyond the bound threw.
   const answer = isFailure(given) ? given : (deltas?.fault() ?? given);
   if (isFailure(answer) || answer.failure !== undefined) {
-    granted.settle(costOfNoAnswer(run, work, answer, streamed));
+    const spend = (): Usage => costOfNoAnswer(run, work, answer, streamed);
+    granted.settle(run.tape === undefined ? spend() : run.tape.unanswered(run, spend));
     return answer;
   }
   const usage = run.spend(answer.usage, new AnswerEstimate(work, answer));

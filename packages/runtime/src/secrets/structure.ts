@@ -87,7 +87,13 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     said: data,
     prompt: { text: data, sections: section, tools: kept },
   },
-  "run.resumed": { runId: kept, attempt: kept, keptSteps: kept, unknown: { callId: kept, name: "tool" } },
+  "run.resumed": {
+    runId: kept,
+    attempt: kept,
+    keptSteps: kept,
+    unknown: { callId: kept, name: "tool" },
+    unanswered: kept,
+  },
   "provider.throttled": { turn: kept, attempt: kept, kind: kept, delayMs: kept, retryAfterMs: kept, route: data },
   "provider.responded": {
     turn: kept,
