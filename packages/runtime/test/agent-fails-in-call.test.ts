@@ -43,9 +43,9 @@ describe.each(Object.keys(waits) as (keyof typeof waits)[])("LIM-3 %s", (wait) =
         context.session.dispatch(noted({ text: "never" }));
         if (wait === "an evaluation inside the call") {
           const model = scriptedModel([
-            async () => {
+            () => {
               begins();
-              return new Promise<never>(() => {});
+              return { text: "late", afterMs: 60_000 };
             },
           ]);
           return (await context.evaluate(promptOf({}, "dear"), { adapter: modelAdapter(model) })).text;

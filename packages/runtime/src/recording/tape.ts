@@ -44,11 +44,12 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   #overlapping = false;
   #stoppedThem: EntryContent | undefined;
   /** What requests without an answer cost in earlier attempts; undefined: nothing. */
-  #unanswered: Unanswered | undefined;
+  readonly #unanswered: Unanswered | undefined;
 
   constructor(source: RunSource, opened: OpenedSource, world: World, options: EvaluateOptions) {
     super(source, opened, world);
     this.#options = options;
+    this.#unanswered = opened.unanswered ?? countedUnanswered(opened.entries);
   }
 
   setup<S extends Pick<Setup, "world">>(setup: S): S {
@@ -98,7 +99,6 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     this.prefix.own.add(run.evaluationId);
     if (run.nesting !== undefined) return;
     this.main = run;
-    this.#unanswered = this.opened.unanswered ?? countedUnanswered(this.opened.entries);
     if (this.#unanswered !== undefined) run.usage = addUsage(run.usage, this.#unanswered.own);
     const { promptName } = run;
     const begun = this.opened.entries[0];
