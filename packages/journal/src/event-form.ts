@@ -118,6 +118,7 @@ const table: Table = {
     attempt: count,
     keptSteps: count,
     unknown: listOf(shape({ callId: text, name: text })),
+    unanswered: optional(shape({ own: usage, inside: usage })),
   },
   "run.suspended": { runId: text, callId: text, name: text, question: text },
   "prompt.executed": { ...ended, output: anything, text: (value) => value === null || text(value) },

@@ -20,7 +20,14 @@ export function forkedEntries(all: readonly JournalEntry[], { id, at, result }: 
   if (kept === undefined) throw noStep(id, at);
   const decided = withDecisions(kept, all);
   const entries = result === undefined ? decided : withResult(decided, { id, at, result });
-  return entries.map((entry, index) => ({ ...entry, index, attempt: 1 }));
+  return entries.map((entry, index) => ({ ...withoutUnanswered(entry), index, attempt: 1 }));
+}
+
+/** What its origin had spent beside the steps is not the fork's. */
+function withoutUnanswered(entry: JournalEntry): JournalEntry {
+  if (entry.kind !== "event" || entry.event.type !== "run.resumed") return entry;
+  const { unanswered: _, ...event } = entry.event;
+  return { ...entry, event };
 }
 
 /** Where a fork begins, as its summary keeps it. */

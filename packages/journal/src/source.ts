@@ -12,6 +12,7 @@ import {
   standingEntries,
   suspendedCalls,
   suspendedEver,
+  unansweredBefore,
   unknownCalls,
   type EntryOf,
   type JournalEntry,
@@ -178,6 +179,7 @@ class JournalSource implements RunSource {
       unknown: unknownCalls(read.entries),
       inside: insideAnswers(read.entries),
       lost: lostCalls(read.entries),
+      unanswered: unansweredBefore(read.entries, cut.entries),
       suspended,
     };
   }

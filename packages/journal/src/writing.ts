@@ -212,8 +212,8 @@ export class WriteQueue {
   async idle(): Promise<void> {
     const attach = this.#attachNow;
     if (attach !== undefined) {
-      // Also those that come meanwhile: an append would refuse their attempts.
-      for (const writer of this.#waiting) await this.#keepNow(attach, writer)?.catch(() => {});
+      // All at once: the store has them as attempts that grow, and a frame of one would refuse what its attempt goes on with.
+      for (const writer of Array.from(this.#waiting)) this.#keepNow(attach, writer)?.catch(() => {});
       return;
     }
     while (this.#waiting.size > 0 || this.#writing !== undefined) await this.#writeAll();

@@ -1,5 +1,6 @@
 import {
   RevokedError,
+  type AssistantMessage,
   type Deadline,
   type EvaluationSettings,
   type Message,
@@ -13,19 +14,21 @@ import {
 } from "@proviso/core";
 import type { ModelCapabilities, ModelDelta } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
-import { agentSpending } from "./agent-spending.ts";
+import { agentSpending, type AgentSpending } from "./agent-spending.ts";
+import { CallLimits } from "./call-limits.ts";
 import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, refusedRequest, turnsFailure, type Failure } from "./failures.ts";
 import { answerFault, refusedProviderTool, announceAnswer, refresh } from "./inner-loop.ts";
 import { onAbort } from "./abort.ts";
 import { isOutOfTurns } from "./loop-limits.ts";
-import { attemptRequest, type Answered, type Work } from "./request/attempt.ts";
+import { attemptRequest, type Answered, type Outcome, type Work } from "./request/attempt.ts";
 import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";
 import { textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
 import { frozenMessage } from "./history.ts";
 import { executeToolCalls } from "./tools/executor.ts";
+import type { TurnOutcome } from "./tools/in-transaction.ts";
 
 /** What owns its loop: a command-line agent, say. Its model's requests are its own affair. */
 export interface AgentDriver {
@@ -117,7 +120,7 @@ export async function driveAgent(driver: AgentDriver, run: Run): Promise<ModelRe
   const askedAt = run.world.clock.now();
   const work = startWork(driver, run, request);
   const answer = await attemptRequest(run, 1, work, run.watch === undefined ? undefined : turnDeltas(run));
-  const late = await work.end();
+  const late = await work.end(answer);
   if (isFailure(answer)) return answer;
   if (answer.failure === "throttle") {
     reportThrottle(run, answer, { attempt: 1, delayMs: undefined });
@@ -161,8 +164,30 @@ function readCall(given: Partial<ToolCall> | undefined): ToolCall {
 }
 
 interface AgentWork extends Work {
-  /** No call begins after this; waits for those that have begun, and returns what one of them failed with. */
-  end(): Promise<Failure | undefined>;
+  /**
+   * No call begins after this; waits for those that have begun, which end at once where the turn has failed, and returns
+   * what one of them failed with.
+   */
+  end(answer: Outcome): Promise<Failure | undefined>;
+}
+
+/** Counts what the agent says before it is streamed. */
+function counted({ says }: AgentSpending, onDelta: ((delta: ModelDelta) => void) | undefined): AgentRun["onDelta"] {
+  return (delta) => {
+    says(textOf(delta));
+    onDelta?.(delta);
+  };
+}
+
+/** Runs a call of an agent within limits of its own. */
+async function callWithin(run: Run, limits: CallLimits, message: AssistantMessage): Promise<TurnOutcome> {
+  const { limits: around } = run;
+  run.limits = limits;
+  try {
+    return await executeToolCalls(run, message);
+  } finally {
+    run.limits = around;
+  }
 }
 
 function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentWork {
@@ -170,6 +195,7 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
   const controller = new AbortController();
   const stopListening = onAbort(run.limits.signal, (reason) => controller.abort(reason));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<Failure>();
+  const callLimits = new CallLimits(run.limits);
   let queue: Promise<unknown> = Promise.resolve();
   let isOver = false;
   let met: Failure | undefined;
@@ -182,8 +208,10 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     const message = withUniqueIds({ role: "assistant", text: "", toolCalls: [call] }, run.world.newId);
     spending.calls(message);
     spending.pause();
-    const outcome = await executeToolCalls(run, message);
-    met = outcome.stop ?? (await refresh(run)) ?? (isOver ? undefined : await spending.goOn(controller.signal));
+    const outcome = await callWithin(run, callLimits, message);
+    // A turn that has failed ends with its own failure, and not with that of its call.
+    if (!callLimits.hasFailed)
+      met = outcome.stop ?? (await refresh(run)) ?? (isOver ? undefined : await spending.goOn(controller.signal));
     if (met !== undefined) {
       isOver = true;
       stop(met);
@@ -196,32 +224,30 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     queue = answer.catch(() => {});
     return answer;
   };
-  const idle = async (): Promise<void> => {
+  const idle = async (answer: Outcome): Promise<void> => {
     isOver = true;
+    if (!isFailure(answer) && answer.failure !== undefined) callLimits.fail(answer.cause);
     await queue;
   };
-  run.calls = [];
-  run.callsBefore = 0;
+  [run.calls, run.callsBefore] = [[], 0];
   const { produced, hasProduced } = spending;
+  const ends = { isStopped: () => met !== undefined, hasFailed: () => callLimits.hasFailed };
   return {
-    turn: { execute: executeToolCall, idle, isStopped: () => met !== undefined, produced, hasProduced },
+    turn: { execute: executeToolCall, idle, ...ends, produced, hasProduced },
     wanted: spending.wanted,
     messages: request.messages,
     inputTokens: spending.inputTokens,
     begin(onDelta, granted) {
       spending.begins(granted);
-      const say = (delta: ModelDelta): void => {
-        spending.says(textOf(delta));
-        onDelta?.(delta);
-      };
-      return driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, say));
+      return driver.drive(new DrivenRun(run, request, controller.signal, executeToolCall, counted(spending, onDelta)));
     },
     stopped,
     produced,
-    async end() {
+    async end(answer) {
       stopListening();
       controller.abort();
-      await idle();
+      await idle(answer);
+      callLimits.close();
       return met;
     },
   };

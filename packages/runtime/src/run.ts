@@ -88,7 +88,8 @@ export interface Run extends Emitter, Showing {
   readonly adapter: ProviderAdapter;
   /** Clock, ids and secrets; the secrets become more where an evaluation inside has others. */
   world: World;
-  readonly limits: Limits;
+  /** While a call of an agent runs, they are those of the call. */
+  limits: Limits;
   readonly throttle: ThrottlePolicy;
   /** What its options say of its pace, or those of the evaluation around it; evaluations inside inherit it. */
   readonly pacing: EvaluateOptions["pacing"];

@@ -1,4 +1,4 @@
-import type { FrameworkEvent } from "../state/events.ts";
+import type { FrameworkEvent, RunResumed } from "../state/events.ts";
 import { addUsage, noUsage, type Usage } from "./usage.ts";
 
 /**
@@ -17,12 +17,15 @@ export class SpentByRun {
   readonly #ended = new Map<string, Usage>();
   /** The sum of `#ended`: a run may have very many evaluations inside. */
   #endedInAll = noUsage;
+  /** What requests without an answer cost before the run went on: those of this evaluation, and those inside its calls. */
+  #before: (NonNullable<RunResumed["unanswered"]> & { readonly evaluationId: string }) | undefined;
 
   /**
    * Returns whether the event says something of what was spent. `evaluationId` is that of the event, where the event itself
    * is kept without.
    */
   add(event: FrameworkEvent, evaluationId = event.evaluationId): boolean {
+    if (event.type === "run.resumed") return this.#resumed(event, evaluationId);
     const before = this.#open.get(evaluationId) ?? this.#ended.get(evaluationId) ?? noUsage;
     const after = spentAfter(before, event);
     if (after === before) return false;
@@ -38,9 +41,20 @@ export class SpentByRun {
     return true;
   }
 
+  /** An end that is still counted has what was spent before it. */
+  #resumed({ unanswered }: RunResumed, evaluationId: string): boolean {
+    if (this.#ended.has(evaluationId)) return false;
+    this.#before = unanswered && { ...unanswered, evaluationId };
+    return unanswered !== undefined;
+  }
+
   /** The sum of all evaluations. */
   total(): Usage {
-    return sumOf(this.#endedInAll, this.#open);
+    const spent = sumOf(this.#endedInAll, this.#open);
+    if (this.#before === undefined) return spent;
+    const { evaluationId, own, inside } = this.#before;
+    const before = addUsage(spent, inside);
+    return this.#ended.has(evaluationId) ? before : addUsage(before, own);
   }
 }
 

@@ -195,6 +195,11 @@ export interface RunResumed extends EventBase<"run.resumed"> {
   readonly keptSteps: number;
   /** The calls that may have been done: they had begun, and their end was not kept. */
   readonly unknown: readonly { readonly callId: string; readonly name: string }[];
+  /**
+   * What requests without an answer cost in earlier attempts, all together: those that were cut off or refused, and that its
+   * record does not go on from. `inside`: those of evaluations inside its calls. Left out: nothing.
+   */
+  readonly unanswered?: { readonly own: Usage; readonly inside: Usage } | undefined;
 }
 /** A run waits for a decision: the last event of its attempt. */
 export interface RunSuspended extends EventBase<"run.suspended"> {

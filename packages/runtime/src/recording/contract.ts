@@ -63,10 +63,12 @@ export interface RecordedRequest {
 export interface AgentTurn {
   /** Runs a call of the agent, as the agent itself would have it run. */
   execute(call: ToolCall): Promise<unknown>;
-  /** No call begins any more; resolves when those that have begun are over. */
-  idle(): Promise<void>;
+  /** No call begins any more; resolves when those that have begun are over, which a failure of the turn ends. */
+  idle(answer: { readonly failure?: ModelFailure["failure"] | undefined; readonly cause?: unknown }): Promise<void>;
   /** An estimate of the tokens that it has produced so far. */
   produced(): number;
+  /** Whether it has failed while a call of it was under way, which was stopped for that. */
+  hasFailed(): boolean;
   /** Whether one of its calls has ended it. */
   isStopped(): boolean;
   /** The record says what it had produced. */
@@ -197,6 +199,11 @@ export interface Tape<Run> extends TapeNumbers {
   cut(run: Run, ask: () => Failure | undefined): Failure | undefined;
   /** Whether the next request is answered from the record, so that it waits for no pace. */
   isKept(): boolean;
+  /**
+   * What a request costs that has no answer: `spend` counts it, where the record does not say it. What it cost is counted in
+   * the usage of the evaluation.
+   */
+  unanswered(run: Run, spend: () => Usage): Usage;
   /** What the tries of a request had cost that a limit ended, where several models could be asked; undefined: nothing. */
   tries(compute: () => Usage | undefined): Usage | undefined;
   /**

@@ -18,6 +18,7 @@ export {
   unknownCalls,
 } from "./standing.ts";
 export type { Cut } from "./standing.ts";
+export { unansweredBefore } from "./unanswered.ts";
 export { StepCounter } from "./steps.ts";
 export {
   hashOfToken,

@@ -1,5 +1,5 @@
 // What an evaluation beside a record needs of it, where nothing is appended and nothing is waited for.
-import type { Blobs, PromptOverride, ReportedUsage, RunFacts } from "@proviso/core";
+import type { Blobs, PromptOverride, ReportedUsage, RunFacts, Usage } from "@proviso/core";
 import type { World } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Limits } from "../limits.ts";
@@ -89,6 +89,10 @@ export class ReadTape {
 
   tries(): undefined {
     return undefined;
+  }
+
+  unanswered(_run: Run, spend: () => Usage): Usage {
+    return spend();
   }
 
   estimate(_run: Run, _reported: ReportedUsage | undefined, estimate: UsageEstimate): UsageEstimate {

@@ -3,6 +3,7 @@ import type { Secrets } from "../secrets.ts";
 import type { EntryOf, JournalEntry, SuspendedCall } from "./entries.ts";
 import type { KeptEntry } from "./kept-entry.ts";
 import type { Together } from "./together.ts";
+import type { Unanswered } from "./unanswered.ts";
 
 /** What the runtime needs of a journal for one run: a list that only grows. */
 export interface RunSource {
@@ -66,6 +67,8 @@ export interface OpenedSource {
   readonly unknown: readonly UnknownCall[];
   /** Answers that evaluations inside calls were given that are run again, by the key of their request. Left out: none. */
   readonly inside?: ReadonlyMap<string, EntryOf<"answered">> | undefined;
+  /** What requests without an answer cost in earlier attempts. Left out: what the entries say themselves. */
+  readonly unanswered?: Unanswered | undefined;
   /** Calls of an agent's turn that has no answer. Left out: none. */
   readonly lost?: readonly LostCall[] | undefined;
   /** Calls that wait for a decision, or whose decision is known. Left out: none. */

@@ -1,6 +1,6 @@
 // What comes from outside of a recorded evaluation: answers of the model, ends of waits, texts of checkers, prices.
 import type { ModelFailure, ModelResponse, ReportedUsage, ToolCall, Usage } from "@proviso/core";
-import { countUsage, noUsage } from "@proviso/core/internal";
+import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { Attempts } from "../attempts.ts";
 import { AnsweredEntry } from "./answered-entry.ts";
@@ -14,6 +14,7 @@ import { EffectRecord } from "./effects.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
+import { drawnNumbers, type DrawnNumbers } from "./unanswered.ts";
 
 /** An answer as a replay needs it: with all that held it back. */
 function queuedAnswer(answer: Answer, { queuedMs = 0 }: RecordedRequest): typeof answer {
@@ -42,6 +43,8 @@ export class TapeAnswers extends TapeEvents {
   readonly #hashes = new RequestHashes();
   /** The entries that say what it was given, and by which adapter it was answered. */
   readonly #given = this.opened.entries.filter(({ kind }) => kind === "begun" || kind === "given");
+  /** Whether the cost of a request without an answer is computed, which is kept as a whole. */
+  #isUnanswered = false;
   /** The last answer of a model that came from the record. */
   #lastAnswer: ModelResponse | undefined;
 
@@ -95,7 +98,7 @@ export class TapeAnswers extends TapeEvents {
     const { turn: work } = of;
     if (work === undefined) return asking.then((answer) => this.#answered(run, of, answer));
     // The calls of an agent are in the record before its answer.
-    return asking.then((answer) => work.idle().then(() => this.#answered(run, of, answer)));
+    return asking.then((answer) => work.idle(answer).then(() => this.#answered(run, of, answer)));
   }
 
   #keptDeltas(run: Run, attempt: number, take: NonNullable<RecordedRequest["onDelta"]>): RecordedRequest["onDelta"] {
@@ -232,7 +235,7 @@ export class TapeAnswers extends TapeEvents {
       if (entry !== undefined) return undefined;
     }
     const costUsd = compute();
-    if (costUsd === undefined || this.fault !== undefined) return costUsd;
+    if (costUsd === undefined || this.fault !== undefined || this.#isUnanswered) return costUsd;
     if (this.isLive) this.append(run.evaluationId, { kind: "drew", value: { costUsd } });
     // The answer was the last that stands: what it costs is kept with what comes next.
     else this.costUsd = costUsd;
@@ -241,36 +244,40 @@ export class TapeAnswers extends TapeEvents {
 
   estimate(run: Run, reported: ReportedUsage | undefined, estimate: UsageEstimate): UsageEstimate {
     if (run.isInside) return estimate;
-    if (!this.isLive) {
-      const next = this.prefix.peek();
-      const kept =
-        next?.kind === "drew" ? (next.value as { readonly estimate?: UsageEstimate } | undefined) : undefined;
-      if (kept?.estimate === undefined) return estimate;
-      this.prefix.take("drew");
-      return kept.estimate;
-    }
+    if (!this.isLive) return this.#taken("estimate") ?? estimate;
     // Where nothing is hidden and no adapter counts files in its own way, a replay comes to the same.
     const isOfRun = run.world.secrets !== undefined || run.files !== undefined;
     const isNeeded = isOfRun && countUsage(reported, noUsage).estimated;
-    if (!isNeeded || this.fault !== undefined) return estimate;
+    if (!isNeeded || this.fault !== undefined || this.#isUnanswered) return estimate;
     const { inputTokens, outputTokens } = estimate;
     this.append(run.evaluationId, { kind: "drew", value: { estimate: { inputTokens, outputTokens } } });
     return { inputTokens, outputTokens };
   }
 
   tries(compute: () => Usage | undefined): Usage | undefined {
-    if (this.isLive) {
-      const usage = compute();
-      if (usage !== undefined && this.fault === undefined) {
-        this.append(this.evaluationId, { kind: "drew", value: { tries: usage } });
-      }
-      return usage;
+    return this.isLive ? compute() : this.#taken("tries");
+  }
+
+  unanswered(run: Run, spend: () => Usage): Usage {
+    if (!this.isLive && !run.isInside) {
+      const kept = this.#taken("unanswered");
+      // Older records have the parts of which it is made.
+      if (kept === undefined) return spend();
+      run.usage = addUsage(run.usage, kept);
+      return kept;
     }
-    const next = this.prefix.peek();
-    const value = next?.kind === "drew" ? (next.value as { readonly tries?: Usage } | undefined) : undefined;
-    if (value?.tries === undefined) return undefined;
-    this.prefix.take("drew");
-    return value.tries;
+    this.#isUnanswered = true;
+    const usage = spend();
+    this.#isUnanswered = false;
+    if (usage !== noUsage) this.append(run.evaluationId, { kind: "drew", value: { unanswered: usage } });
+    return usage;
+  }
+
+  /** Takes a number, or several, that was kept under this name, where it is next. */
+  #taken<Name extends keyof DrawnNumbers>(name: Name): DrawnNumbers[Name] | undefined {
+    const drawn = drawnNumbers(this.prefix.peek())?.[name];
+    if (drawn !== undefined) this.prefix.take("drew");
+    return drawn;
   }
 
   delay(run: Run, compute: () => number | undefined): number | undefined {

@@ -243,7 +243,9 @@ export class TapeEntries {
     if (source.mode === "fork" && attempt === 1) return;
     const unknown = opened.unknown.map(({ callId, name }) => ({ callId, name }));
     const keptSteps = stepsIn(opened.entries);
-    this.main?.emit({ type: "run.resumed", runId, attempt, keptSteps, unknown });
+    const { unanswered } = opened;
+    const more = unanswered === undefined ? {} : { unanswered };
+    this.main?.emit({ type: "run.resumed", runId, attempt, keptSteps, unknown, ...more });
   }
 
   /** Goes on at once where the calls were the last step that stands: the time of the next turn is not that of the record. */

@@ -19,6 +19,11 @@ export interface LimitRecord {
   taken(by: Asked): Failure | undefined;
   /** A limit was met. */
   met(by: Asked, why: Failure): void;
+  /**
+   * What earlier attempts spent that the evaluation does not come to again, once it has come to the end of the record;
+   * undefined: it has not.
+   */
+  spentBefore(): Usage | undefined;
 }
 
 /** Limits whose end is in the record of a run: a replay meets them where they were met. */
@@ -27,6 +32,8 @@ export class RecordedLimits implements Limits {
   readonly #record: LimitRecord;
   /** A budget that others spend from too was charged for the recorded requests already. */
   readonly #isShared: boolean;
+  /** Whether the evaluation's own budget has what earlier attempts spent. */
+  #isCharged: boolean;
   /** The limit that a replay has met. */
   #met: Failure | undefined;
 
@@ -34,6 +41,7 @@ export class RecordedLimits implements Limits {
     this.#limits = limits;
     this.#record = record;
     this.#isShared = budget !== undefined && "reserve" in budget;
+    this.#isCharged = budget === undefined || this.#isShared;
   }
 
   get signal(): AbortSignal {
@@ -73,6 +81,7 @@ export class RecordedLimits implements Limits {
     const before = this.#fromRecord("reserve", "request");
     if (before !== undefined) return before;
     if (!this.#record.isLive() && this.#isShared) return nothingHeld;
+    this.#charge();
     const granting = this.#limits.reserve(wanted);
     return granting instanceof Promise ? granting.then((granted) => this.#granted(granted)) : this.#granted(granting);
   }
@@ -118,9 +127,17 @@ export class RecordedLimits implements Limits {
       const before = this.#fromRecord(by, phase);
       if (before !== undefined || this.#record.isReplay()) return before;
     }
+    this.#charge();
     const why = ask();
     if (why !== undefined) this.#record.met(by, why);
     return why;
+  }
+
+  #charge(): void {
+    const spent = this.#isCharged ? undefined : this.#record.spentBefore();
+    if (spent === undefined) return;
+    this.#isCharged = true;
+    this.#limits.budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(spent);
   }
 
   #fromRecord(by: Asked, phase: EvaluationPhase): Failure | undefined {

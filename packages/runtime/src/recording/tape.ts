@@ -7,8 +7,9 @@ import {
   type Prompt,
   type PromptOverride,
   type RunFacts,
+  type Usage,
 } from "@proviso/core";
-import { isDeadline } from "@proviso/core/internal";
+import { addUsage, isDeadline } from "@proviso/core/internal";
 import { isSaved } from "../content/saved-sessions.ts";
 import type { World } from "../environment.ts";
 import { spent } from "../failing.ts";
@@ -28,6 +29,7 @@ import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
 import { messagesLeft, optionsToAnswerAgain } from "./answered-again.ts";
 import { flat } from "./tape-entries.ts";
+import { countedUnanswered, spentBefore, type Unanswered } from "./unanswered.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
 /** An evaluation whose run was cancelled before its end was kept has no answer: the record has none. */
@@ -49,6 +51,8 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   /** Whether calls overlap that are not recorded yet, and the limit that was met meanwhile. */
   #overlapping = false;
   #stoppedThem: EntryContent | undefined;
+  /** What requests without an answer cost in earlier attempts; undefined: nothing. */
+  readonly #unanswered: Unanswered | undefined;
 
   constructor(
     source: RunSource,
@@ -57,6 +61,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   ) {
     super(source, opened, world, around);
     this.#options = options;
+    this.#unanswered = opened.unanswered ?? countedUnanswered(opened.entries);
   }
 
   setup<S extends Pick<Setup, "world">>(setup: S): S {
@@ -85,6 +90,11 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
         return entry && restoredFailure(entry.failure);
       },
       met: (by: Asked, why: Parameters<typeof savedFailure>[0]) => this.#met(by, why),
+      spentBefore: (): Usage | undefined => {
+        const { entries } = this.opened;
+        if (this.isReplay || (!this.isLive && this.prefix.look() !== undefined)) return undefined;
+        return spentBefore(entries, this.#unanswered);
+      },
     };
     return new RecordedLimits(limits, record, this.#options.budget);
   }
@@ -101,6 +111,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     this.prefix.own.add(run.evaluationId);
     if (run.nesting !== undefined) return;
     this.main = run;
+    if (this.#unanswered !== undefined) run.usage = addUsage(run.usage, this.#unanswered.own);
     const { promptName } = run;
     const begun = this.opened.entries[0];
     if (begun !== undefined) {
@@ -177,7 +188,8 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   }
 
   stops(run: Run, stop?: Failure): void {
-    if (run.isInside) return;
+    // What a turn's own failure has stopped has met no limit.
+    if (run.isInside || this.turn?.hasFailed() === true) return;
     // An evaluation inside the call, or its handler, may have met the limit first.
     if (stop?.stop === "deadline" || stop?.stop === "aborted" || stop?.stop === "budget") this.#met("race", stop);
     const content = this.#stoppedThem;

@@ -170,7 +170,7 @@ function send(
   const racing = run.limits.race(ending, "request");
   // What an agent's turn costs stands behind its calls in a record.
   if (turn === undefined || run.tape === undefined) return racing.then(conclude);
-  return racing.then((answer) => turn.idle().then(() => conclude(answer)));
+  return racing.then((answer) => turn.idle(answer).then(() => conclude(answer)));
 }
 
 /** The first answer of an adapter waits for its prices, if they are not there yet. */
@@ -221,7 +221,8 @@ function chargeRequest(
   // A provider may make anything of the error that a delta beyond the bound threw.
   const answer = isFailure(given) ? given : (deltas?.fault() ?? given);
   if (isFailure(answer) || answer.failure !== undefined) {
-    granted.settle(costOfNoAnswer(run, work, answer, streamed));
+    const spend = (): Usage => costOfNoAnswer(run, work, answer, streamed);
+    granted.settle(run.tape === undefined ? spend() : run.tape.unanswered(run, spend));
     return answer;
   }
   const usage = run.spend(answer.usage, new AnswerEstimate(work, answer));

@@ -64,6 +64,7 @@ const section: ShapeOf<RenderedSection> = {
 };
 const source: ShapeOf<Source> = { kind: kept, url: data, title: data, fileName: data, at: kept };
 
+const openCall = { callId: kept, name: "tool" } as const;
 const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryEvent> } = {
   "prompt.rendered": {
     promptName: kept,
@@ -87,7 +88,7 @@ const events: { readonly [E in FrameworkEvent as E["type"]]: ShapeOf<E, OfEveryE
     said: data,
     prompt: { text: data, sections: section, tools: kept },
   },
-  "run.resumed": { runId: kept, attempt: kept, keptSteps: kept, unknown: { callId: kept, name: "tool" } },
+  "run.resumed": { runId: kept, attempt: kept, keptSteps: kept, unknown: openCall, unanswered: kept },
   "provider.throttled": { turn: kept, attempt: kept, kind: kept, delayMs: kept, retryAfterMs: kept, route: data },
   "provider.responded": {
     turn: kept,

@@ -1,0 +1,63 @@
+// What requests cost that have no answer: those that were cut off or refused. No step stands for them, so a later attempt
+// begins without them, and has to count what they cost all the same.
+import type { RunResumed, Usage } from "@proviso/core";
+import { addUsage, noUsage, SpentByRun } from "@proviso/core/internal";
+import type { UsageEstimate } from "./contract.ts";
+import type { JournalEntry } from "./entries.ts";
+
+/** What requests without an answer cost: those of the run's own evaluation, and those of evaluations inside its calls. */
+export type Unanswered = NonNullable<RunResumed["unanswered"]>;
+
+/** What an entry "drew" may hold of what a request costs. */
+export interface DrawnNumbers {
+  readonly costUsd?: number;
+  readonly estimate?: UsageEstimate;
+  readonly tries?: Usage;
+  /** What a request without an answer cost in all. */
+  readonly unanswered?: Usage;
+}
+
+/** Returns the numbers that an entry holds by name; undefined: it holds none. */
+export function drawnNumbers(entry: JournalEntry | undefined): DrawnNumbers | undefined {
+  if (entry?.kind !== "drew" || typeof entry.value !== "object" || entry.value === null) return undefined;
+  return entry.value;
+}
+
+/** Sums what requests without an answer cost in the entries of a record that an attempt does not go on from; undefined: nothing. */
+export function unansweredBefore(
+  entries: readonly JournalEntry[],
+  standing: readonly JournalEntry[],
+): Unanswered | undefined {
+  const own = entries[0]?.evaluationId;
+  const stands = new Set(standing);
+  let [ofOwn, inside] = [noUsage, noUsage];
+  for (const entry of entries) {
+    const usage = stands.has(entry) ? undefined : drawnNumbers(entry)?.unanswered;
+    if (usage === undefined) continue;
+    if (entry.evaluationId === own) ofOwn = addUsage(ofOwn, usage);
+    else inside = addUsage(inside, usage);
+  }
+  return ofOwn === noUsage && inside === noUsage ? undefined : { own: ofOwn, inside };
+}
+
+/**
+ * Returns what a run has spent that its evaluation does not come to again: requests without an answer, and all that
+ * evaluations inside its calls did which stand.
+ */
+export function spentBefore(standing: readonly JournalEntry[], unanswered: Unanswered | undefined): Usage {
+  const own = standing[0]?.evaluationId;
+  const inside = new SpentByRun();
+  for (const entry of standing) {
+    if (entry.kind === "event" && entry.evaluationId !== own) inside.add(entry.event, entry.evaluationId);
+  }
+  const spent = inside.total();
+  return unanswered === undefined ? spent : addUsage(spent, addUsage(unanswered.own, unanswered.inside));
+}
+
+/** Returns what the attempt counted that went on last, as its own first event says it; undefined: nothing. */
+export function countedUnanswered(standing: readonly JournalEntry[]): Unanswered | undefined {
+  for (const entry of standing.toReversed()) {
+    if (entry.kind === "event" && entry.event.type === "run.resumed") return entry.event.unanswered;
+  }
+  return undefined;
+}
