@@ -163,6 +163,14 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/journal/test/effects.test.ts",
   },
   {
+    rule: "EVL-7",
+    breaks: "what evaluations inside calls spend is the attempt's",
+    file: "evals/src/run/spent.ts",
+    find: "return seen === noUsage ?",
+    replace: "return this.#answered !== noUsage ?",
+    test: "packages/evals/test/nested-evaluations.test.ts",
+  },
+  {
     rule: "EVL-12",
     breaks: "1 unscored row in 20 settles a gate yet",
     file: "evals/src/report/gates.ts",

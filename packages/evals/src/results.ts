@@ -174,9 +174,9 @@ export interface AttemptRecord extends AttemptKey {
   readonly scores: Readonly<
     Record<string, { readonly value: number; readonly reason?: string } | { readonly unscored: string }>
   >;
-  /** What the subject spent. */
+  /** What the subject spent, evaluations inside its calls included. */
   readonly usage: Usage;
-  /** What its judges spent. */
+  /** What its judges spent, evaluations inside their calls included. */
   readonly judgeUsage: Usage;
   /** The model that answered; undefined: none did. */
   readonly model: string | undefined;
