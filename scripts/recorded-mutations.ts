@@ -165,7 +165,7 @@ export const recordedMutations: readonly Mutation[] = [
   {
     rule: "EVL-7",
     breaks: "what evaluations inside calls spend is the attempt's",
-    file: "evals/src/run/spent.ts",
+    file: "evals/src/spending.ts",
     find: "return seen === noUsage ?",
     replace: "return this.#answered !== noUsage ?",
     test: "packages/evals/test/nested-evaluations.test.ts",

@@ -10,7 +10,7 @@ import { createSession } from "@proviso/runtime";
 import { bounded, defaultTimeoutMs, Unsettled } from "../bounded.ts";
 import type { AnyDefinition } from "../define/define-eval.ts";
 import type { AttemptWorld } from "../run/attempt.ts";
-import { Spending } from "../run/spent.ts";
+import { Spending } from "../spending.ts";
 
 /** Runs the scorers of one attempt within the limits of the run, and adds up what its judges spend. */
 export class JudgesOfAttempt {
