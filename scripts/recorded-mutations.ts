@@ -203,6 +203,22 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/evals/test/pairwise.test.ts",
   },
   {
+    rule: "EVL-18",
+    breaks: "labels of which some are of answers that are gone correct nothing",
+    file: "evals/src/report/judged.ts",
+    find: "labelsOf(of) === undefined || goneLabels(view, of) > 0",
+    replace: "labelsOf(of) === undefined",
+    test: "packages/evals/test/gone-labels.test.ts",
+  },
+  {
+    rule: "EVL-18",
+    breaks: "no gate passes on a judge whose labels are of answers that are gone",
+    file: "evals/src/report/gates.ts",
+    find: 'shared !== "passed" ||',
+    replace: "true ||",
+    test: "packages/evals/test/gone-labels.test.ts",
+  },
+  {
     rule: "EVL-20",
     breaks: "16 attempts of a lane begin before the first has ended",
     file: "evals/src/run/door.ts",
