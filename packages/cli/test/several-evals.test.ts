@@ -1,16 +1,12 @@
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { inProcess, temporaryFolder } from "./support.ts";
-
-const repository = new URL("../../../", import.meta.url).pathname;
+import { inProcess, modulesBeside, temporaryFolder } from "./support.ts";
 
 /** A folder with an eval of ten rows, and a second one with these data, whose model counts the requests in a file. */
 async function twoEvals(second: string): Promise<{ readonly folder: string; readonly module: string }> {
   const folder = await temporaryFolder();
-  await mkdir(join(folder, "node_modules"));
-  await symlink(join(repository, "packages/cli/node_modules/@proviso"), join(folder, "node_modules/@proviso"));
-  await symlink(join(repository, "packages/cli/node_modules/zod"), join(folder, "node_modules/zod"));
+  await modulesBeside(folder);
   await writeFile(join(folder, "bad.jsonl"), '{"id":"a"}\n{"id":7}\n');
   await writeFile(
     join(folder, "two.eval.ts"),

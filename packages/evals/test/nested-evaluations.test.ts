@@ -1,4 +1,12 @@
-import { definePrompt, defineTool, overrideOf, trackBudget, type ProviderAdapter } from "@proviso/core";
+import {
+  definePrompt,
+  defineTool,
+  overrideOf,
+  trackBudget,
+  type EvaluateOptions,
+  type Prompt,
+  type ProviderAdapter,
+} from "@proviso/core";
 import {
   defineEval,
   formatReport,
@@ -236,10 +244,9 @@ describe("evaluations inside the calls of an attempt", () => {
 
   it("EVL-7 an adapter that shows no events is counted by its answers", async () => {
     const real = helped();
-    const quiet: ProviderAdapter = {
-      ...real,
-      evaluate: (prompt, { session: _, ...options } = {}) => real.evaluate(prompt, options),
-    };
+    const evaluate = <Output>(prompt: Prompt<Output>, { session: _, ...options }: EvaluateOptions = {}) =>
+      real.evaluate(prompt, options);
+    const quiet: ProviderAdapter = { ...real, evaluate: evaluate as ProviderAdapter["evaluate"] };
     const options: RunOptions = { concurrency: 1 };
     expect((await runEval(asking(data.slice(0, 2), quiet), options)).spent.totalTokens).toBe(2 * (1_010 + 220));
   });

@@ -1,6 +1,6 @@
 import type { FrameworkEvent } from "./events.ts";
 
-/** Tells the ends of calls apart: a call that was vetoed has a second one (TX-5), which says what became of it. */
+/** Knows which ends of calls are the first: a call that was vetoed has a second one (TX-5), which says what became of it. */
 export class CallEnds {
   readonly #ended = new Set<string>();
 

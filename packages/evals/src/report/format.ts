@@ -66,7 +66,7 @@ function laidOut(parts: readonly string[], width: number): readonly string[] {
   return lines.map((line) => cut(line.trimEnd(), width));
 }
 
-/** Below the names of the scorers. */
+/** What stands below the names of the scorers begins so. */
 const indent = " ".repeat(13);
 
 function painted(text: string, mark: Line["mark"]): string {

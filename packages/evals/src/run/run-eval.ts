@@ -2,27 +2,23 @@
 import { systemClock, type Usage } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
-import { canBeReadAgain, namedRows, ordered } from "../data/rows.ts";
-import { boundsOf, defaultTimeoutMs, type Bounds } from "../bounded.ts";
-import { definitionOf, variantsOf } from "../define/define-eval.ts";
+import { defaultTimeoutMs, type Bounds } from "../bounded.ts";
 import type { Eval } from "../definition.ts";
 import { keepRows } from "../judges/labels.ts";
 import { pairsByKey } from "../report/pairs.ts";
 import { reportOf, type Reported } from "../report/report.ts";
-import { savedBaseline } from "../report/saved.ts";
 import type { AttemptKey, AttemptRecord, EvalReport } from "../results.ts";
+import { askedOf, rowsToAsk } from "./check-eval.ts";
 import { type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
-import { requireBaseline, requirePrices } from "./requirements.ts";
 import { rescored } from "./rescoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { Lanes } from "./lanes.ts";
 import { missingAttempts, type MissingAttempt } from "./missing.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
-import { checkRunOptions, type RunOptions } from "./options.ts";
+import type { RunOptions } from "./options.ts";
 import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
-import { repeated, rowsToRun, variantsToRun } from "./part.ts";
 import { recordsOf, type Records } from "./records.ts";
 import { RunEnd } from "./run-end.ts";
 import { openRunStore, type RunStore } from "./run-store.ts";
@@ -38,37 +34,10 @@ import { makeAttempt, withWorkers } from "./workers.ts";
  */
 export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalReport> {
   const asked = await askedOf(of, options);
-  const rows = await rowsOf(asked.definition, options);
+  const rows = await rowsToAsk(asked.definition, options);
   const fingerprint = fingerprintOf(asked.definition, rows, asked.variants);
   const run = new EvalRun({ ...asked, rows, fingerprint, options });
   return withWorkers(options, () => run.report());
-}
-
-/**
- * Looks whether `runEval` would begin with these options, and asks nothing. Rows are read where they can be read again: a
- * list, and those of `jsonl` and `csv`. Check several evals before the first of them spends anything.
- * @throws {DefinitionError} as `runEval` does before anything is spent.
- */
-export async function checkEval(of: Eval, options: RunOptions = {}): Promise<void> {
-  const { definition } = await askedOf(of, options);
-  if (canBeReadAgain(definition.data)) await rowsOf(definition, options);
-}
-
-/** @throws {DefinitionError} for options that cannot be, or not of this eval. */
-async function askedOf(of: Eval, options: RunOptions): Promise<Pick<RunParts, "definition" | "variants" | "baseline">> {
-  checkRunOptions(options);
-  const definition = repeated(definitionOf(of), options);
-  const variants = variantsToRun(variantsOf(definition), options);
-  const baseline = savedBaseline(definition, options.compareWith);
-  requireBaseline(definition, variants, baseline !== undefined);
-  await requirePrices(definition, variants, trackerOf(options.budget)?.budget.maxCostUsd);
-  return { definition, variants, baseline };
-}
-
-/** The rows of the run, in its order. @throws {DefinitionError} for rows that cannot be used, or are not there. */
-async function rowsOf(definition: RunParts["definition"], options: RunOptions): Promise<RunParts["rows"]> {
-  const named = await namedRows(definition.data, definition, boundsOf(options, definition.timeoutMs));
-  return ordered(rowsToRun(named, options), options.seed ?? 1);
 }
 
 /** What belongs to one of the loops that run side by side; each makes one attempt after the other. */

@@ -1,4 +1,4 @@
-import { DefinitionError, type Tool, type ToolInvoked } from "@proviso/core";
+import { DefinitionError, isEvent, type Tool, type ToolInvoked } from "@proviso/core";
 import type { Attempt, Score } from "../definition.ts";
 import { CallEnds } from "@proviso/core/internal";
 import { holds } from "./values.ts";
@@ -19,15 +19,11 @@ export function callsOf(attempt: Pick<Attempt, "events">): readonly ToolInvoked[
   const callEnds = new CallEnds();
   const calls: ToolInvoked[] = [];
   for (const event of attempt.events) {
-    if (event.type !== "tool.requested" && event.type !== "tool.invoked") continue;
-    const isFirst = callEnds.isFirst(event);
-    if (event.type === "tool.requested") continue;
+    if (isEvent(event, "tool.requested")) callEnds.isFirst(event);
+    if (!isEvent(event, "tool.invoked")) continue;
     // The end that was vetoed is not what became of the call.
-    if (!isFirst)
-      calls.splice(
-        calls.findLastIndex((call) => isSameCall(call, event)),
-        1,
-      );
+    const vetoed = callEnds.isFirst(event) ? -1 : calls.findLastIndex((call) => isSameCall(call, event));
+    if (vetoed !== -1) calls.splice(vetoed, 1);
     calls.push(event);
   }
   return calls;
