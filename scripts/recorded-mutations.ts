@@ -203,6 +203,14 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/journal/test/effects.test.ts",
   },
   {
+    rule: "EVL-7",
+    breaks: "what evaluations inside calls spend is the attempt's",
+    file: "evals/src/spending.ts",
+    find: "return seen === noUsage ?",
+    replace: "return this.#answered !== noUsage ?",
+    test: "packages/evals/test/nested-evaluations.test.ts",
+  },
+  {
     rule: "EVL-12",
     breaks: "1 unscored row in 20 settles a gate yet",
     file: "evals/src/report/gates.ts",
@@ -233,6 +241,22 @@ export const recordedMutations: readonly Mutation[] = [
     find: "if (failures.length === 2) return 0;",
     replace: "",
     test: "packages/evals/test/pairwise.test.ts",
+  },
+  {
+    rule: "EVL-18",
+    breaks: "labels of which some are of answers that are gone correct nothing",
+    file: "evals/src/report/judged.ts",
+    find: "labelsOf(of) === undefined || goneLabels(view, of) > 0",
+    replace: "labelsOf(of) === undefined",
+    test: "packages/evals/test/gone-labels.test.ts",
+  },
+  {
+    rule: "EVL-18",
+    breaks: "no gate passes on a judge whose labels are of answers that are gone",
+    file: "evals/src/report/gates.ts",
+    find: 'shared !== "passed" ||',
+    replace: "true ||",
+    test: "packages/evals/test/gone-labels.test.ts",
   },
   {
     rule: "EVL-20",

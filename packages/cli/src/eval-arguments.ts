@@ -39,8 +39,8 @@ The adapters are those of the evals' variants. Ctrl-C ends the run: the report i
 
 Example: proviso eval triage.eval.ts --sample 50 --max-usd 0.5
 
-Exit codes: 0 all gates pass; 1 one does not; 2 wrong usage, no attempt was made, or the same fault ended all of them; 3 none
-fails, and a limit ended a run before all attempts were made; 130 interrupted.`;
+Exit codes: 0 all gates pass; 1 one does not, or a later eval could not be run; 2 wrong usage, no attempt was made, or the
+same fault ended all of them; 3 none fails, and a limit ended a run before all attempts were made; 130 interrupted.`;
 
 const flags = {
   filter: text,

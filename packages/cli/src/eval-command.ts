@@ -36,30 +36,55 @@ export async function evalCommand(args: readonly string[], world: World): Promis
   const compareWith = await forOneEval(asked, wanted, evals, world);
   const signal = world.interrupts.next();
   await using recording = asked.runs === undefined ? undefined : await recordingFor({ runs: asked.runs }, {}, world);
-  const reports: EvalReport[] = [];
+  const options = { ...asked.options, compareWith, journal: recording, signal, clock: world.clock };
+  // No eval spends anything while another one cannot be run.
+  for (const one of wanted) if (!signal.aborted) await evals.checkEval(one, options).catch(unlessAborted(signal));
   const store = refused(() => evals.sqliteEvalStore(resolve(world.cwd, asked.store)));
+  const reports: EvalReport[] = [];
+  let fault: string | undefined;
   try {
     for (const one of wanted) {
       if (signal.aborted) break;
-      const options = { ...asked.options, compareWith, store, journal: recording, signal, clock: world.clock };
-      const report = await reportOf(one, options, evals, world);
-      reports.push(report);
-      if (!asked.isJson)
-        world.out(
-          evals.formatReport(report, { width: widthOf(world), color: hasColours(world.stdout, world.env) }).trimEnd(),
-        );
-      if (report.ended !== undefined) world.err(inOneLine(`${one.name} ended early: ${report.ended.message}`));
-      await writeFiles(asked, report, evals, world);
+      await ran(one, { asked, options: { ...options, store }, reports }, evals, world);
     }
+  } catch (error) {
+    // What is paid for is reported, whatever became of what came after it.
+    if (reports.length === 0) unlessAborted(signal)(error);
+    else fault = messageOf(error);
   } finally {
     await store.close();
   }
-  const passes = reports.every((report) => report.passes);
-  if (asked.isJson) world.out(document({ passes, reports }));
-  if (signal.aborted) return 130;
+  const passes = fault === undefined && reports.every((report) => report.passes);
+  const error = fault === undefined ? {} : { error: { code: "eval", message: inOneLine(fault) } };
+  if (asked.isJson) world.out(document({ passes, reports, ...error }));
+  if (fault !== undefined && !signal.aborted) world.err(inOneLine(fault));
+  return exitCodeOf(reports, { passes, isAborted: signal.aborted, isPartFine: asked.isPartFine });
+}
+
+function exitCodeOf(
+  reports: readonly EvalReport[],
+  { passes, isAborted, isPartFine }: Pick<Asked, "isPartFine"> & Record<"passes" | "isAborted", boolean>,
+): ExitCode {
+  if (isAborted) return 130;
   if (reports.some(({ attempts, ended }) => attempts.length === 0 || ended?.why === "systemic")) return 2;
   if (!passes) return 1;
-  return !asked.isPartFine && reports.some(isCut) ? 3 : 0;
+  return !isPartFine && reports.some(isCut) ? 3 : 0;
+}
+
+/** Runs an eval, prints its report and writes what was asked for. */
+async function ran(
+  one: Eval,
+  of: { readonly asked: Asked; readonly options: RunOptions; readonly reports: EvalReport[] },
+  evals: Evals,
+  world: World,
+): Promise<void> {
+  const { asked, options, reports } = of;
+  const report = await reportOf(one, options, evals, world);
+  reports.push(report);
+  const shown = { width: widthOf(world), color: hasColours(world.stdout, world.env) };
+  if (!asked.isJson) world.out(evals.formatReport(report, shown).trimEnd());
+  if (report.ended !== undefined) world.err(inOneLine(`${one.name} ended early: ${report.ended.message}`));
+  await writeFiles(asked, report, evals, world);
 }
 
 /** Whether something ended a run before all attempts were made; where its gates were settled, nothing was missing. */
@@ -74,8 +99,6 @@ async function reportOf(of: Eval, options: RunOptions, { runEval }: Evals, world
       ...options,
       onProgress: (each) => progress.show(`${of.name}: ${progressText(each)}`),
     });
-  } catch (error) {
-    return refuse(error);
   } finally {
     progress.end();
   }
@@ -162,6 +185,13 @@ function refused<T>(work: () => T): T {
   } catch (error) {
     return refuse(error);
   }
+}
+
+/** What an abort makes of a run that has not begun is no fault. */
+function unlessAborted({ aborted }: AbortSignal): (error: unknown) => void {
+  return (error) => {
+    if (!aborted) refuse(error);
+  };
 }
 
 function refuse(error: unknown): never {

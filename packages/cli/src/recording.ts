@@ -16,6 +16,8 @@ export const recordingHelp = `  --runs PATH      records it in this journal, a f
 export interface Recording extends AsyncDisposable {
   /** A new run. */
   run(): JournalRun;
+  /** Whether something of the run is recorded. */
+  has(id: string): Promise<boolean>;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function recordingFor(
     const journal = journalAt(/[/\\]$/.test(asked ?? "") ? `${path}${sep}` : path);
     return {
       run: () => journal.run(),
+      has: async (id) => (await journal.describe(id)) !== undefined,
       [Symbol.asyncDispose]: () => journal.close(),
     };
   } catch (error) {

@@ -1,6 +1,14 @@
 import { AbortedError, isEvaluationFailure } from "@proviso/core";
 import { printable } from "@proviso/core/internal";
-import type { EvaluateOptions, EvaluationFailure, Prompt, PromptResponse, ProviderAdapter, Usage } from "@proviso/core";
+import type {
+  EvaluateOptions,
+  EvaluationFailure,
+  Prompt,
+  PromptResponse,
+  ProviderAdapter,
+  Session,
+  Usage,
+} from "@proviso/core";
 import { adapterFor } from "./adapter.ts";
 import { seenOf, type Seen } from "./seen.ts";
 import { configIn } from "./config.ts";
@@ -35,7 +43,7 @@ Exit codes: 0 answered; 1 the evaluation failed; 2 wrong usage, and nothing was 
 
 /** What `proviso run --json` prints, whether the evaluation answered or failed. */
 export interface RunJson {
-  /** The id of the recorded run; of the evaluation where nothing is recorded. */
+  /** The id of the recorded run; of the evaluation where nothing is recorded. Empty: it could not begin. */
   readonly runId: string;
   /** `namespace/key` of the prompt. */
   readonly promptName: string;
@@ -45,9 +53,9 @@ export interface RunJson {
   readonly output: unknown;
   /** The text of the answer, also of one that was cut off; null where the output was parsed. */
   readonly text: string | null;
-  /** What the requests spent. */
+  /** What the run spent, evaluations inside its calls included. */
   readonly usage: Usage;
-  /** Turns that were begun: the last one of an evaluation that failed may have no answer. */
+  /** Turns in which the model was asked: the last one of an evaluation that failed may have no answer. */
   readonly turns: number;
   /** Milliseconds. */
   readonly durationMs: number;
@@ -89,8 +97,9 @@ export async function runCommand(args: readonly string[], world: World): Promise
   const options = { ...evaluateLimits(limits, world.clock), signal };
   const print = { isJson: values.json === true, isStream: values.stream === true };
   await using recording = await recordingFor(values, config, world);
-  const seen = seenOf(world, print);
-  const outcome = await evaluated({ adapter, prompt, options, recording, seen });
+  const session = await newSession();
+  const seen = seenOf(world, print, session);
+  const outcome = await evaluated({ adapter, prompt, options: { ...options, session }, recording, seen });
   seen.end();
   const { error } = outcome;
   if (print.isJson && !print.isStream) world.out(document(jsonOf(outcome, prompt, seen)));
@@ -98,6 +107,16 @@ export async function runCommand(args: readonly string[], world: World): Promise
   if (error !== undefined) world.err(inOneLine(`${error.code}: ${error.message}`));
   if (error === undefined) return 0;
   return error instanceof AbortedError && signal.aborted ? 130 : 1;
+}
+
+/** A session that is followed. undefined: the runtime is not installed beside the adapter, which then makes its own. */
+async function newSession(): Promise<Session | undefined> {
+  try {
+    return (await import("@proviso/runtime")).createSession();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") return undefined;
+    throw error;
+  }
 }
 
 interface Evaluation {
@@ -109,6 +128,7 @@ interface Evaluation {
 }
 
 interface Outcome {
+  /** undefined: no run was recorded. */
   readonly runId: string | undefined;
   readonly response?: PromptResponse<unknown> | undefined;
   readonly error?: EvaluationFailure | undefined;
@@ -123,20 +143,22 @@ async function evaluated(evaluation: Evaluation): Promise<Outcome> {
     return { runId: run?.id, response: await stream.response };
   } catch (error) {
     if (!isEvaluationFailure(error)) throw error;
-    return { runId: run?.id, error };
+    // What cannot begin leaves no run.
+    const isRecorded = run !== undefined && (await recording?.has(run.id)) === true;
+    return { runId: isRecorded ? run.id : undefined, error };
   }
 }
 
 function jsonOf({ runId, response, error }: Outcome, prompt: Prompt, seen: Seen): RunJson {
-  const { model, turns, durationMs, evaluationId } = seen.facts();
-  const common = { runId: runId ?? evaluationId, promptName: prompt.template.name, turns, durationMs };
+  const { model, evaluationId, ...facts } = seen.facts();
+  const common = { runId: runId ?? evaluationId, promptName: prompt.template.name, ...facts };
   if (response !== undefined) {
-    const { output, text, usage } = response;
-    return { ...common, model: response.model, output, text, usage };
+    const { output, text } = response;
+    return { ...common, model: response.model, output, text };
   }
   if (error === undefined) throw new TypeError("An evaluation answers or fails.");
-  const { code, message, usage } = error;
-  return { ...common, model, output: null, text: seen.text() || null, usage, error: { code, message } };
+  const { code, message } = error;
+  return { ...common, model, output: null, text: seen.text() || null, error: { code, message } };
 }
 
 function printForPeople({ runId, response, error }: Outcome, seen: Seen, isStream: boolean, world: World): void {
@@ -146,11 +168,11 @@ function printForPeople({ runId, response, error }: Outcome, seen: Seen, isStrea
     world.out(printable(typeof output === "string" ? output : JSON.stringify(output, undefined, 2)));
   }
   if (!wasShown && error instanceof AbortedError && seen.text() !== "") world.out(printable(seen.text()));
-  const usage = response?.usage ?? error?.usage;
-  if (usage === undefined) return;
-  const { model, turns, durationMs } = seen.facts();
+  const { model, turns, durationMs, usage } = seen.facts();
+  // Nothing was begun: the error says why.
+  if (model === "" && runId === undefined) return;
   const least = usage.unpricedTokens === undefined ? "" : "at least ";
   const dollars = usage.costUsd === undefined ? "" : `, ${least}${usage.costUsd.toFixed(4)} dollars`;
   const spent = `${turns} ${turns === 1 ? "turn" : "turns"}, ${usage.totalTokens} tokens${dollars}, ${(durationMs / 1000).toFixed(1)} s`;
-  world.err(inOneLine(`${model}: ${spent}${runId === undefined ? "" : `, run ${runId}`}`));
+  world.err(inOneLine(`${model === "" ? "" : `${model}: `}${spent}${runId === undefined ? "" : `, run ${runId}`}`));
 }

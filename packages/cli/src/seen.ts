@@ -1,5 +1,5 @@
-import type { StreamEvent } from "@proviso/core";
-import { printable } from "@proviso/core/internal";
+import type { FrameworkEvent, Session, StreamEvent, Usage } from "@proviso/core";
+import { printable, SpentByRun } from "@proviso/core/internal";
 import { jsonLine } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -15,6 +15,8 @@ export interface Seen {
     readonly turns: number;
     readonly durationMs: number;
     readonly evaluationId: string;
+    /** What it has spent, evaluations inside its calls included. */
+    readonly usage: Usage;
   };
 }
 
@@ -24,8 +26,13 @@ export interface Shown {
   readonly isStream: boolean;
 }
 
-/** Keeps the texts of an evaluation's turns, and prints them as they come where that is wanted. */
-export function seenOf(world: World, { isJson, isStream }: Shown): Seen {
+/**
+ * Keeps the texts of an evaluation's turns, and prints them as they come where that is wanted. What evaluations inside its
+ * calls spend is counted where the session is given.
+ */
+export function seenOf(world: World, { isJson, isStream }: Shown, session?: Session): Seen {
+  const spent = new SpentByRun();
+  followInside(session, (event) => void spent.add(event));
   const startedAt = world.clock.now();
   const texts = new Map<number, string>();
   let model = "";
@@ -47,12 +54,17 @@ export function seenOf(world: World, { isJson, isStream }: Shown): Seen {
   return {
     end,
     text: () => [...texts.values()].filter((text) => text !== "").join("\n"),
-    facts: () => ({ model, turns, evaluationId, durationMs: world.clock.now() - startedAt }),
+    facts: () => {
+      return { model, turns, evaluationId, durationMs: world.clock.now() - startedAt, usage: spent.total() };
+    },
     add(event) {
       if (isJson && isStream) world.out(jsonLine(event));
       if (event.type === "app") return;
       evaluationId = event.evaluationId;
+      if (event.type !== "output.delta") spent.add(event);
       if (event.type === "prompt.rendered") ({ model } = event);
+      // Where a limit leaves no room for a request, its turn has none.
+      else if (event.type === "provider.requested") ({ turn: turns } = event);
       else if (event.type === "text.delta") {
         texts.set(event.turn, (texts.get(event.turn) ?? "") + event.text);
         show(event.turn, event.text);
@@ -65,7 +77,17 @@ export function seenOf(world: World, { isJson, isStream }: Shown): Seen {
         ({ model } = event);
         if (!texts.has(event.turn)) show(event.turn, event.text);
         texts.set(event.turn, event.text);
-      } else if (event.type === "prompt.executed" || event.type === "prompt.failed") ({ turns } = event);
+      }
     },
   };
+}
+
+/** The stream of an evaluation has its own events, and its session those of the evaluations inside it, too. */
+function followInside(session: Session | undefined, take: (event: FrameworkEvent) => void): void {
+  const inside = (event: FrameworkEvent): void => {
+    if (event.parent !== undefined) take(event);
+  };
+  session?.on("provider.responded", inside);
+  session?.on("prompt.executed", inside);
+  session?.on("prompt.failed", inside);
 }

@@ -6,7 +6,18 @@ import type { RunJson } from "@proviso/cli";
 import { openRuns } from "@proviso/viewer";
 import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
-import { env, inProcess, processes, program, project, run, start, without } from "./support.ts";
+import {
+  env,
+  inProcess,
+  modulesBeside,
+  processes,
+  program,
+  project,
+  run,
+  start,
+  temporaryFolder,
+  without,
+} from "./support.ts";
 import { limitsIn } from "../src/limits.ts";
 
 const greetings = join(processes, "greetings.ts");
@@ -306,4 +317,66 @@ test.each([
   ["2h", 7_200_000],
 ])("CLI-5 --deadline %s are %i milliseconds", (deadline, ms) => {
   expect(limitsIn({ deadline })).toEqual({ deadlineMs: ms, budget: undefined });
+});
+
+const asking = `import { definePrompt, defineTool } from "@proviso/core";
+import { z } from "zod";
+const inside = definePrompt({ key: "inside", text: "Write a very long report. ".repeat(100) });
+const ask = defineTool({
+  name: "ask",
+  description: "Asks.",
+  input: z.object({}),
+  execute: async (_input, { evaluate }) => (await evaluate(inside.bind())).text,
+});
+export const main = definePrompt({ key: "main", sections: [{ key: "task", text: "Ask for it.", tools: [ask] }] });
+`;
+
+test("CLI-5 VIEW-13 run says what evaluations inside its calls spent, too, as runs list does", async () => {
+  await using simulator = await startSimulator({
+    rules: [
+      ({ messages }) => {
+        const asks = messages.some(({ text }) => text.includes("Ask for it."));
+        const isFirst = asks && !messages.some(({ role }) => role === "tool");
+        return isFirst ? { toolCalls: [{ name: "ask", arguments: {} }] } : { text: "Done." };
+      },
+    ],
+  });
+  const folder = await temporaryFolder();
+  await modulesBeside(folder);
+  await writeFile(join(folder, "ask.ts"), asking);
+  const world = { env: { OPENAI_API_KEY: "sk-any-0123456789", OPENAI_BASE_URL: simulator.baseURL } };
+  const ran = async (flag: string): Promise<RunJson> => {
+    const args = ["run", "ask.ts", "--model", "openai/gpt-5.4", "--json", flag];
+    const { code, stdout, stderr } = await inProcess(folder, args, world);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    return JSON.parse(stdout) as RunJson;
+  };
+  const { usage, turns, runId } = await ran("--runs=a.db");
+  // The text inside alone has as many.
+  expect(usage.totalTokens).toBeGreaterThan(400);
+  expect([turns, simulator.requests.length]).toEqual([2, 3]);
+  await using reader = openRuns(join(folder, "a.db"));
+  expect(await reader.summary(runId)).toMatchObject({ usage, turns });
+  expect((await ran("--no-runs")).usage).toEqual(usage);
+});
+
+test("CLI-5 CLI-2 run names no run and no model where nothing began, and the turns of the record", async () => {
+  await using simulator = await startSimulator({ steps: [{ text: "Hello." }] });
+  const folder = await temporaryFolder();
+  await writeFile(join(folder, "hello.prompt.md"), "Hello, {{name}}.\n");
+  const world = { env: { OPENAI_API_KEY: "sk-any-0123456789", OPENAI_BASE_URL: simulator.baseURL } };
+  const hello = (...flags: readonly string[]) =>
+    inProcess(folder, ["run", "hello.prompt.md", "--param", "name=Ada", ...flags], world);
+  const unpriced = ["--model", "openai/no-such-model", "--max-cost", "0.1"];
+  const { code, stderr } = await hello(...unpriced);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^proviso: option: [^\n]+\n$/u);
+  expect(JSON.parse((await hello(...unpriced, "--json")).stdout)).toMatchObject({ runId: "", model: "", turns: 0 });
+  const poor = await hello("--model", "openai/gpt-5.4", "--max-cost", "0.000001");
+  expect(poor.stderr).toMatch(/^proviso: gpt-5\.4: 0 turns, 0 tokens, [^\n]+, run /u);
+  const [, id = ""] = /run ([\da-f-]{36})\n/u.exec(poor.stderr) ?? [];
+  await using reader = openRuns(join(folder, ".proviso", "runs.db"));
+  expect(await reader.summary(id)).toMatchObject({ turns: 0, status: "failed" });
+  expect((await reader.list()).runs).toHaveLength(1);
+  expect(simulator.requests).toHaveLength(0);
 });

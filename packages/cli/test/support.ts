@@ -4,7 +4,7 @@ import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
@@ -164,4 +164,12 @@ export async function recorded(kind: "folder" | "sqlite" = "sqlite") {
   }
   await journal.close();
   return { folder, path, run: (...args: readonly string[]) => inProcess(folder, args) };
+}
+
+/** Makes the packages importable for modules that a test writes into its folder. */
+export async function modulesBeside(folder: string): Promise<void> {
+  await mkdir(join(folder, "node_modules"));
+  for (const name of ["@proviso", "zod"]) {
+    await symlink(new URL(`../node_modules/${name}`, import.meta.url).pathname, join(folder, "node_modules", name));
+  }
 }

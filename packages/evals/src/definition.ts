@@ -107,7 +107,7 @@ export interface Attempt<out Row = unknown, out Output = unknown> {
   readonly session: Session;
   /** The resources, still open. */
   readonly resources: Resources;
-  /** What the subject spent. */
+  /** What the subject spent, evaluations inside its calls included. */
   readonly usage: Usage;
   /** The turns of all its evaluations. */
   readonly turns: number;

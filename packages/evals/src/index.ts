@@ -45,6 +45,7 @@ export type {
 } from "./results.ts";
 export { memoryEvalStore } from "./run/memory-store.ts";
 export type { Progress, RunOptions } from "./run/options.ts";
+export { checkEval } from "./run/check-eval.ts";
 export { runEval } from "./run/run-eval.ts";
 export type { AttemptJob, AttemptWorkers } from "./run/workers.ts";
 export { calls, callsOf } from "./scores/calls.ts";

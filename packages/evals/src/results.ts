@@ -48,6 +48,11 @@ export type Measure = "costUsd" | "inputTokens" | "outputTokens" | "turns" | "du
 export interface ScoreReport extends Estimate {
   /** How far the judge agrees with people, and its own mean. Left out: no scored answer has a label. */
   readonly judged?: Agreement & { readonly uncorrected: Estimate };
+  /**
+   * Labels that were drawn, of rows of the run, whose answer no variant gives any more. They show that the others are no
+   * random part of the answers: the score is the judge's own, and no gate passes on it. Left out: there are none.
+   */
+  readonly goneLabels?: number;
 }
 
 /** What became of the pairs that a scorer was asked about. */
@@ -174,9 +179,9 @@ export interface AttemptRecord extends AttemptKey {
   readonly scores: Readonly<
     Record<string, { readonly value: number; readonly reason?: string } | { readonly unscored: string }>
   >;
-  /** What the subject spent. */
+  /** What the subject spent, evaluations inside its calls included. */
   readonly usage: Usage;
-  /** What its judges spent. */
+  /** What its judges spent, evaluations inside their calls included. */
   readonly judgeUsage: Usage;
   /** The model that answered; undefined: none did. */
   readonly model: string | undefined;

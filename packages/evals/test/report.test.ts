@@ -287,6 +287,35 @@ describe("the report of an eval", () => {
     expect(text.split("\n").every((line) => line.length <= 120)).toBe(true);
   });
 
+  it.each([40, 80, 100])(
+    "EVL-29 long names of scorers and variants hide no number and no verdict in %d columns",
+    async (width) => {
+      const [terse, verbose] = ["gpt-5.4-terse-without-examples", "gpt-5.4-verbose-with-three-examples"];
+      const scorer = "answers-in-the-language-of-the-customer";
+      const of = defineEval({
+        ...base,
+        name: "support-mails-of-the-customers-in-all-of-our-languages",
+        data: mails(40),
+        variants: { [terse]: { adapter: wordList(["Win"]) }, [verbose]: { adapter: wordList([]) } },
+        scorers: { [scorer]: base.scorers.correct },
+        gates: { [scorer]: { atLeast: 0.9, noWorseBy: 0.02 } },
+      });
+      const report = await runEval(of);
+      const text = formatReport(report, { width });
+      const lines = text.split("\n");
+      expect(lines.every((line) => line.length <= width)).toBe(true);
+      expect(report.gates.map(({ verdict }) => verdict)).toEqual(["passed", "failed", "failed"]);
+      expect(text.match(/(?:passed|failed): −?[\d.]+ … −?[\d.]+\n/gu)).toHaveLength(3);
+      // Each score, and the difference, has its numbers.
+      expect(text.match(/^ *(?:\S.* )?[\d.]+ {2}[\d.]+ … [\d.]+$/gmu)).toHaveLength(2);
+      expect(text).toMatch(/−0\.5 {2}−0\.\d+ … −0\.\d+/u);
+      expect(text).toContain("40 rows · 2 variants");
+      const coloured = formatReport(report, { width, color: true });
+      expect(stripVTControlCharacters(coloured)).toBe(text);
+      expect(coloured.split("\u001B[31mfailed\u001B[0m: ")).toHaveLength(3);
+    },
+  );
+
   it("EVL-29 EVL-5 scorers and variants may be called as members of Object.prototype are", async () => {
     const data = mails(30);
     const scorers = {

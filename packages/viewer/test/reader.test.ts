@@ -2,7 +2,7 @@ import { definePolicy, definePrompt, defineTool, suspend, type RunRecord } from 
 import { createJournal, memoryJournal, type Journal } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
-import { modelAdapter } from "@proviso/runtime";
+import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { journalRuns, openRuns } from "@proviso/viewer";
 import { compareRuns, limitsAt, runRows, stateAt } from "@proviso/viewer/runs";
@@ -431,4 +431,19 @@ it("VIEW-5 a run that waits for a decision is suspended, and found as that", asy
   ] as const) {
     expect((await reader.list({ status })).runs.map(({ runId }) => runId)).toEqual(found);
   }
+});
+
+it("VIEW-13 TX-5 a call that a listener vetoed is one call", async () => {
+  const journal = memoryJournal();
+  const note = defineTool({ name: "note", description: "Notes.", input: z.object({}), execute: () => "noted" });
+  const prompt = definePrompt({ key: "veto", sections: [{ key: "task", text: "Do.", tools: [note] }] });
+  const session = createSession();
+  session.on("tool.invoked", ({ result }) => {
+    if (result.success) throw new Error("The audit refuses.");
+  });
+  const call = { toolCalls: [{ id: "c1", name: "note", arguments: {} }] };
+  const model = scriptedModel([call, call, { text: "Done." }]);
+  const { toolResults } = await modelAdapter(model).evaluate(prompt.bind(), { session, run: journal.run("r") });
+  expect(toolResults).toHaveLength(2);
+  expect(await journalRuns(journal).summary("r")).toMatchObject({ toolCalls: 2, undone: 2 });
 });

@@ -1,6 +1,6 @@
 // What a run has done so far, from the events of its session.
 import { systemClock, type Clock, type FrameworkEvent, type Session, type Usage } from "@proviso/core";
-import { addUsage, noUsage, setAlarm, SpentByRun } from "@proviso/core/internal";
+import { addUsage, CallEnds, noUsage, setAlarm, SpentByRun } from "@proviso/core/internal";
 import type { RunState, RunSummary } from "@proviso/journal";
 
 /** How far a run is. */
@@ -42,6 +42,7 @@ export class ProgressCount {
     const attempt = (known?.attempts ?? 0) + 1;
     const spentBefore = known?.usage ?? noUsage;
     const spent = new SpentByRun();
+    const callEnds = new CallEnds();
     const spend = (event: FrameworkEvent, change: Partial<RunProgress> = {}): void => {
       // The end of an evaluation that was begun by an earlier attempt says what both have spent: `end` gets that sum.
       if (known !== undefined && event.type !== "provider.responded" && event.parent === undefined) return;
@@ -66,8 +67,10 @@ export class ProgressCount {
       }),
       session.on("prompt.executed", (event) => spend(event)),
       session.on("prompt.failed", (event) => spend(event)),
-      session.on("tool.invoked", ({ parent, name }) => {
-        if (parent === undefined) this.#set({ steps: this.#progress.steps + 1, tool: name });
+      session.on("tool.requested", (event) => void callEnds.isFirst(event)),
+      session.on("tool.invoked", (event) => {
+        const isStep = callEnds.isFirst(event) && event.parent === undefined;
+        if (isStep) this.#set({ steps: this.#progress.steps + 1, tool: event.name });
       }),
     ];
     this.#stop = () => stops.forEach((stop) => stop());

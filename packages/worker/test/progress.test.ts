@@ -1,6 +1,6 @@
 import { definePrompt, defineTool } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
-import { modelAdapter } from "@proviso/runtime";
+import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { defineRun } from "@proviso/worker";
 import { expect, test } from "vitest";
@@ -66,4 +66,19 @@ test("FLT-5 VIEW-13 it counts earlier attempts once", async () => {
     [330, 3],
     [330, 3],
   ]);
+});
+
+test("FLT-5 VIEW-13 TX-5 a call that a listener vetoed is one step", async () => {
+  const session = createSession();
+  session.on("tool.invoked", ({ result }) => {
+    if (result.success) throw new Error("The audit refuses.");
+  });
+  let last: RunProgress | undefined;
+  const report = (progress: RunProgress): void => void (last = progress);
+  const model = scriptedModel([looking, { text: "Inside." }, { text: "Done." }]);
+  const journal = memoryJournal();
+  const kind = defineRun({ prompt, adapter: modelAdapter(model), options: () => ({ session }) });
+  const signal = new AbortController().signal;
+  await attemptRun(kind, { id: "r", params: {} }, { journal, signal, report });
+  expect([last?.steps, (await journal.describe("r"))?.steps]).toEqual([3, 3]);
 });

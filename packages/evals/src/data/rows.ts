@@ -1,6 +1,7 @@
 import { DefinitionError } from "@proviso/core";
 import { contentHash, messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
+import { hiddenField } from "@proviso/runtime/internal";
 import { bounded, Unsettled, type Bounds } from "../bounded.ts";
 import type { Data } from "../definition.ts";
 
@@ -18,6 +19,19 @@ export interface NamedRow<Row> {
 const digits = 16;
 /** Faults that an error lists. */
 const mostListed = 20;
+
+const ofFiles = hiddenField<true>();
+
+/** Data that read their file each time. */
+export function rowsOfFile<Row>(data: AsyncIterable<Row>): AsyncIterable<Row> {
+  ofFiles.set(data, true);
+  return data;
+}
+
+/** Whether the rows are the same when they are read again: a generator is read once. */
+export function canBeReadAgain(data: Data<object>): boolean {
+  return Array.isArray(data) || ofFiles.of(data) === true;
+}
 
 /** Names a row by its content where nothing else does. */
 export function idOf<Row extends object>(row: Row, hash: string, given?: (row: Row) => string): string {

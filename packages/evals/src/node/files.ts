@@ -4,7 +4,7 @@ import { describeIssues, isForbiddenKey, messageOf, parseWithSchema } from "@pro
 import { parseJson } from "@proviso/core/provider";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { listed } from "../data/rows.ts";
+import { listed, rowsOfFile } from "../data/rows.ts";
 
 /** UTF-16 units of one line, at most. */
 const longestLine = 64 * 1024 * 1024;
@@ -105,7 +105,7 @@ function rowsOf<S extends ObjectSchema>(
   if (typeof path !== "string" || path === "") throw new DefinitionError("Rows are read from the path of a file.");
   // The process may go elsewhere later.
   const file = resolve(path);
-  return {
+  return rowsOfFile({
     async *[Symbol.asyncIterator]() {
       const faults: string[] = [];
       const rows: OutputOf<S>[] = [];
@@ -121,7 +121,7 @@ function rowsOf<S extends ObjectSchema>(
       if (faults.length > 0) throw new DefinitionError(`The rows of ${file} cannot be used: ${listed(faults)}.`);
       yield* rows;
     },
-  };
+  });
 }
 
 /** @throws {DefinitionError} for a file that cannot be read as UTF-8. */

@@ -5,7 +5,7 @@ import { isProven } from "../statistics/gates.ts";
 import type { Estimate } from "../statistics/estimate.ts";
 import type { AttemptRecord, Difference, EvalReport, ScoreReport, VariantReport } from "../results.ts";
 import { fewestLabels } from "./judged.ts";
-import { gateLine, shownNumber as number } from "./gate-line.ts";
+import { gateParts, shownNumber as number } from "./gate-line.ts";
 import { ownField } from "../own-field.ts";
 
 /** How a report is shown. */
@@ -18,9 +18,9 @@ export interface FormatOptions {
   readonly examples?: number;
 }
 
-/** A line of the table; what is marked in it is coloured where it last occurs. */
+/** A line of the table. Parts that do not fit into the width stand below; what is marked is coloured in the last of them. */
 interface Line {
-  readonly text: string;
+  readonly parts: readonly string[];
   readonly mark?: { readonly word: string; readonly style: Style } | undefined;
 }
 
@@ -36,59 +36,78 @@ export function formatReport(report: EvalReport, options: FormatOptions = {}): s
   const { width = 100, examples = 10, color = false } = options;
   if (!(width >= 40))
     throw new DefinitionError(`The width of a report has to be at least 40, not ${describeValue(width)}.`);
-  const plain = (texts: readonly string[]): readonly Line[] => texts.map((text) => ({ text }));
   const lines = [
-    ...plain([headline(report)]),
-    ...plain(scoreLines(report)).map(marked),
+    headline(report),
+    ...scoreLines(report).map(marked),
     ...gateLines(report),
-    ...plain([...endLines(report), ...exampleLines(report, examples)]),
+    ...[...endLines(report), ...exampleLines(report, examples)].map((text): Line => ({ parts: [text] })),
   ];
-  const shown = lines.map(({ text, mark }) => painted({ text: cut(text, width), mark: color ? mark : undefined }));
+  const shown = lines.flatMap(({ parts, mark }) => {
+    const laid = laidOut(parts, width);
+    return color ? laid.with(-1, painted(laid.at(-1) ?? "", mark)) : laid;
+  });
   return `${shown.join("\n")}\n`;
 }
 
 /** Marks a proven difference. */
-function marked({ text }: Line): Line {
-  return text.endsWith("; proven") ? { text, mark: { word: "proven", style: "proven" } } : { text };
+function marked(parts: readonly string[]): Line {
+  const isProof = parts.at(-1)?.endsWith("; proven") === true;
+  return isProof ? { parts, mark: { word: "proven", style: "proven" } } : { parts };
 }
 
-function painted({ text, mark }: Line): string {
+/** Where names leave no room for the numbers, these stand below: a name may be cut, and what was found is not. */
+function laidOut(parts: readonly string[], width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const part of parts.map(oneLine)) {
+    const last = lines.at(-1);
+    if (last === undefined) lines.push(part);
+    else if (`${last} ${part}`.length <= width) lines[lines.length - 1] = `${last} ${part}`;
+    else lines.push(`${indent}${part.trim()}`);
+  }
+  return lines.map((line) => cut(line.trimEnd(), width));
+}
+
+/** What stands below the names of the scorers begins so. */
+const indent = " ".repeat(13);
+
+function painted(text: string, mark: Line["mark"]): string {
   const at = mark === undefined ? -1 : text.lastIndexOf(mark.word);
   if (mark === undefined || at === -1) return text;
   const end = at + mark.word.length;
   return `${text.slice(0, at)}\u001B[${styles[mark.style]}m${mark.word}\u001B[0m${text.slice(end)}`;
 }
 
-function headline({ name, rows, groups, variants, repetitions, attempts }: EvalReport): string {
+function headline({ name, rows, groups, variants, repetitions, attempts }: EvalReport): Line {
   const counts = Object.values(variants).map((variant) => variant.counts);
   const failed = attempts.filter(({ status }) => status === "failed").length;
   const unscored = counts.reduce((sum, each) => sum + each.unscored, 0);
   const of = groups === undefined ? "" : ` in ${groups} groups`;
   const made = `${attempts.length} attempts, ${failed} failed, ${unscored} unscored`;
-  return `${name}   ${rows} rows${of} · ${plural(counts.length, "variant")} · ${plural(repetitions, "repetition")} · ${made}`;
+  const asked = `${rows} rows${of} · ${plural(counts.length, "variant")} · ${plural(repetitions, "repetition")}`;
+  return { parts: [name, `  ${asked} · ${made}`] };
 }
 
-function scoreLines(report: EvalReport): readonly string[] {
+function scoreLines(report: EvalReport): readonly (readonly string[])[] {
   const { variants, differences, baseline, fingerprint } = report;
   const names = Object.keys(variants);
   const scorers = Object.keys(fingerprint.scorers);
-  const lines: string[] = [];
+  const lines: (readonly string[])[] = [];
   for (const scorer of scorers) {
     for (const name of names) {
       const estimate = ownField((variants[name] as VariantReport).scores, scorer);
       const difference = ownField(ownField(differences, name), scorer);
       const against = "saved" in baseline ? "the saved run" : baseline.variant;
-      lines.push(`${scorer.padEnd(12)} ${name.padEnd(16)} ${estimateText(estimate)}`);
-      lines.push(...judgeLines(estimate?.judged, estimate?.method));
+      lines.push([scorer.padEnd(12), name.padEnd(16), estimateText(estimate)]);
+      lines.push(...judgeLines(estimate));
       if (difference !== undefined)
-        lines.push(`${" ".repeat(13)}${`less ${against}`.padEnd(16)} ${differenceText(difference)}`);
+        lines.push([`${indent}${`less ${against}`.padEnd(16)}`, differenceText(difference)]);
     }
   }
   return [...lines, ...pairLines(report)];
 }
 
 /** What judges of two answers prefer, by variant. */
-function pairLines({ variants, differences }: EvalReport): readonly string[] {
+function pairLines({ variants, differences }: EvalReport): readonly (readonly string[])[] {
   return Object.entries(variants).flatMap(([name, { pairs }]) =>
     Object.entries(pairs).flatMap(([scorer, { asked, inconsistent, unscored, why = "" }]) => {
       const difference = ownField(ownField(differences, name), scorer);
@@ -96,24 +115,30 @@ function pairLines({ variants, differences }: EvalReport): readonly string[] {
       const odd = `${inconsistent} of ${plural(asked, "pair")} changed with the order, and count as neither`;
       const missing = `${unscored} of ${plural(asked, "pair")} unscored: ${why.slice(0, longestMessage)}`;
       return [
-        `${scorer.padEnd(12)} ${name.padEnd(16)} ${shown}`,
-        ...(inconsistent === 0 ? [] : [`${" ".repeat(30)}${odd}`]),
-        ...(unscored === 0 ? [] : [`${" ".repeat(30)}${missing}`]),
+        [scorer.padEnd(12), name.padEnd(16), shown],
+        ...(inconsistent === 0 ? [] : [[`${" ".repeat(30)}${odd}`]]),
+        ...(unscored === 0 ? [] : [[`${" ".repeat(30)}${missing}`]]),
       ];
     }),
   );
 }
 
-/** The judge's own mean, and how far it agrees with people. */
-function judgeLines(judged: ScoreReport["judged"], method: ScoreReport["method"] | undefined): readonly string[] {
-  if (judged === undefined) return [];
-  const { uncorrected, kappa, n } = judged;
-  const agreed = `kappa ${number(kappa.value)}  ${number(kappa.low)} … ${number(kappa.high)} of ${plural(n, "label")}`;
-  const own =
-    method === "prediction-powered"
-      ? `${number(uncorrected.value)}; ${agreed}`
-      : `not corrected, fewer than ${fewestLabels} drawn labels; ${agreed}`;
-  return [`${" ".repeat(13)}${"the judge alone".padEnd(16)} ${own}`];
+/** The judge's own mean, how far it agrees with people, and why it is not corrected. */
+function judgeLines(score: ScoreReport | undefined): readonly (readonly string[])[] {
+  const { judged, goneLabels: gone = 0, method } = score ?? {};
+  if (judged === undefined && gone === 0) return [];
+  const why =
+    gone === 0
+      ? `fewer than ${fewestLabels} drawn labels`
+      : `${plural(gone, "label")} ${gone === 1 ? "is of an answer that is" : "are of answers that are"} gone: draw again`;
+  const own = judged !== undefined && method === "prediction-powered" ? number(judged.uncorrected.value) : undefined;
+  const head = `${indent}${"the judge alone".padEnd(16)}`;
+  const shown = own ?? `not corrected, ${why}`;
+  return [judged === undefined ? [head, shown] : [head, `${shown};`, agreementText(judged)]];
+}
+
+function agreementText({ kappa, n }: NonNullable<ScoreReport["judged"]>): string {
+  return `kappa ${number(kappa.value)}  ${number(kappa.low)} … ${number(kappa.high)} of ${plural(n, "label")}`;
 }
 
 function estimateText(estimate: Estimate | undefined): string {
@@ -137,7 +162,9 @@ function differenceText(difference: Difference): string {
 
 function gateLines({ gates }: EvalReport): readonly Line[] {
   return gates.map((gate) => {
-    return { text: `gate         ${gateLine(gate)}`, mark: { word: gate.verdict, style: gate.verdict } };
+    const [asked, variant, verdict] = gateParts(gate);
+    const parts = [`gate         ${asked}`, `  ${variant}`, ` ${verdict}`];
+    return { parts, mark: { word: gate.verdict, style: gate.verdict } };
   });
 }
 
@@ -170,7 +197,10 @@ function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-function cut(line: string, width: number): string {
-  const shown = printable(line).replaceAll(/[\n\t]/g, escapedAsJson);
+function oneLine(text: string): string {
+  return printable(text).replaceAll(/[\n\t]/g, escapedAsJson);
+}
+
+function cut(shown: string, width: number): string {
   return shown.length > width ? `${shown.slice(0, width - 1).replace(/[\uD800-\uDBFF]$/, "")}…` : shown;
 }

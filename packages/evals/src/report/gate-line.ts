@@ -4,16 +4,26 @@ import type { AttemptRecord, EvalReport, GateReport, VariantReport } from "../re
 type Asked = Pick<GateReport, "scorer" | "variant" | "gate" | "bound">;
 
 /** What a gate asks of which variant: "correct at least 0.85   prize". */
-export function gateName({ scorer, variant, gate, bound }: Asked): string {
+export function gateName(asked: Asked): string {
+  return `${wantedText(asked)}   ${asked.variant}`;
+}
+
+function wantedText({ scorer, gate, bound }: Asked): string {
   const wanted = gate === "atLeast" ? `at least ${shownNumber(bound)}` : `no worse by ${shownNumber(bound)}`;
-  return `${scorer} ${wanted}   ${variant}`;
+  return `${scorer} ${wanted}`;
+}
+
+/** What a gate asks, of which variant, and its verdict with the interval that it was decided on. */
+export function gateParts(gate: GateReport): readonly [asked: string, variant: string, verdict: string] {
+  const { verdict, on, variant } = gate;
+  const seen = on === undefined ? "too few rows" : `${shownNumber(on.low)} … ${shownNumber(on.high)}`;
+  return [wantedText(gate), variant, `${verdict}: ${seen}`];
 }
 
 /** A gate, its verdict and the interval that it was decided on, in one line. */
 export function gateLine(gate: GateReport): string {
-  const { verdict, on } = gate;
-  const seen = on === undefined ? "too few rows" : `${shownNumber(on.low)} … ${shownNumber(on.high)}`;
-  return `${gateName(gate)}  ${verdict}: ${seen}`;
+  const [, , verdict] = gateParts(gate);
+  return `${gateName(gate)}  ${verdict}`;
 }
 
 /** The name of the test that no gate has. */

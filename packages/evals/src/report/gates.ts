@@ -6,7 +6,7 @@ import type { Ends } from "../statistics/gates.ts";
 import type { Difference, GateReport } from "../results.ts";
 import type { Baseline } from "./baseline.ts";
 import { scoreDifference } from "./differences.ts";
-import { scoreEstimate } from "./judged.ts";
+import { goneLabels, scoreEstimate } from "./judged.ts";
 import { rowValues, scoreOf, type View } from "./view.ts";
 
 /** The share of rows without a score from which on no gate on that scorer is settled. */
@@ -67,7 +67,10 @@ export function decided(
         ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)
         : noWorseOn(scoreDifference(view, of, { variant, scorer }, of.level), bound, lessIsBetter);
     const isKnown = isFew(own.unscored.size, own.values.length) && (on === undefined || isComparedOnMost(on));
-    const verdict = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
+    const shared = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
+    // The labels are there because the judge alone is not trusted, and those of answers that are gone correct nothing.
+    const isTrusted = shared !== "passed" || goneLabels(view, { definition: of.definition, scorer, range }) === 0;
+    const verdict = isTrusted ? shared : "unsettled";
     return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
   });
 }

@@ -7,6 +7,7 @@ import { agreement } from "../statistics/agreement.ts";
 import { correctedDifference, correctedWithin, type JudgedRow } from "../statistics/corrected-rows.ts";
 import type { Estimate, Level } from "../statistics/estimate.ts";
 import { estimateOf } from "./numbers.ts";
+import { outsideReasons } from "../scores/outside.ts";
 import { rowValues, scoreOf, type Outside, type View } from "./view.ts";
 import { ownField } from "../own-field.ts";
 
@@ -31,7 +32,10 @@ export function scoreEstimate(view: View, of: Asked, level: Level): Estimate | u
 export function scoreReport(view: View, of: Asked, level: Level): ScoreReport | undefined {
   const uncorrected = plainEstimate(view, of, level);
   const pairs = labelsOf(of) === undefined ? [] : labelledPairs(view, of);
-  if (uncorrected === undefined || pairs.length === 0) return uncorrected;
+  if (uncorrected === undefined) return undefined;
+  const gone = goneLabels(view, of);
+  const score = gone === 0 ? uncorrected : { ...uncorrected, goneLabels: gone };
+  if (pairs.length === 0) return score;
   const [worst, best] = of.range;
   // A score that is nearer to the best one than to the worst one passes.
   const passes = (score: number): boolean => (score - worst) / (best - worst) >= 0.5;
@@ -39,7 +43,28 @@ export function scoreReport(view: View, of: Asked, level: Level): ScoreReport | 
     pairs.map(({ person, judge }) => ({ person: passes(person), judge: passes(judge) })),
     { confidence: level.confidence },
   );
-  return { ...(corrected(view, of, level) ?? uncorrected), judged: { ...agreed, uncorrected } };
+  return { ...(corrected(view, of, level) ?? score), judged: { ...agreed, uncorrected } };
+}
+
+/**
+ * How many labels that were drawn are of answers that are gone: none of the row's attempts gives that answer, and all of
+ * them have an answer, or failed by themselves. What the surroundings failed may give it again.
+ */
+export function goneLabels(view: View, of: Pick<Asked, "definition" | "scorer" | "range">): number {
+  if (labelsOf(of) === undefined) return 0;
+  const labels = Map.groupBy(filledLabels(of).filter(isDrawn), ({ rowId }) => rowId);
+  let gone = 0;
+  for (const [place, { id }] of view.rows.entries()) {
+    const attempts = labels.has(id) ? view.attemptsAt(place) : undefined;
+    if (attempts === undefined || attempts.some(isOutside)) continue;
+    const given = new Set(attempts.filter(({ status }) => status === "answered").map(outputHash));
+    gone += labels.get(id)?.filter(({ output }) => !given.has(output)).length ?? 0;
+  }
+  return gone;
+}
+
+function isOutside({ failure }: AttemptRecord): boolean {
+  return failure !== undefined && outsideReasons.includes(failure.reason);
 }
 
 function plainEstimate(view: View, { variant, scorer, range, outside }: Asked, level: Level): Estimate | undefined {
@@ -47,21 +72,30 @@ function plainEstimate(view: View, { variant, scorer, range, outside }: Asked, l
 }
 
 /** undefined: it is no judge, or has no labels. */
-function labelsOf({ definition, scorer }: Asked): readonly Label[] | undefined {
+function labelsOf({ definition, scorer }: Pick<Asked, "definition" | "scorer">): readonly Label[] | undefined {
   const labels = judgePartsOf(definition.scorers[scorer] as object)?.labels;
   return labels === undefined || labels.length === 0 ? undefined : labels;
 }
 
-/** The verdicts of people by answer: their mean, and all of them. */
-function verdictsOf(of: Asked, isDrawn: boolean): ReadonlyMap<string, readonly number[]> {
+/** The labels that have a value: one that was drawn and not yet filled in has none. */
+function filledLabels(of: Pick<Asked, "definition" | "scorer" | "range">): readonly (Label & { value: number })[] {
   const [worst, best] = of.range;
-  const verdicts = new Map<string, number[]>();
-  for (const label of labelsOf(of) ?? []) {
+  return (labelsOf(of) ?? []).flatMap((label) => {
     const value = label.value === true ? best : label.value === false ? worst : label.value;
-    // A label that was drawn and not yet filled in has no value.
-    if (typeof value !== "number" || !Number.isFinite(value) || (isDrawn && label.drawn === undefined)) continue;
+    return typeof value === "number" && Number.isFinite(value) ? [{ ...label, value }] : [];
+  });
+}
+
+function isDrawn({ drawn }: Label): boolean {
+  return drawn !== undefined;
+}
+
+/** The verdicts of people, by the answer that they are about. */
+function verdictsOf(labels: readonly (Label & { value: number })[]): ReadonlyMap<string, readonly number[]> {
+  const verdicts = new Map<string, number[]>();
+  for (const label of labels) {
     const key = answerKey(label);
-    verdicts.set(key, [...(verdicts.get(key) ?? []), value]);
+    verdicts.set(key, [...(verdicts.get(key) ?? []), label.value]);
   }
   return verdicts;
 }
@@ -73,7 +107,7 @@ function scored(record: AttemptRecord, scorer: string): number | undefined {
 
 /** Each label beside the judge's verdict on the same answer, which counts once however often it was given. */
 function labelledPairs(view: View, of: Asked): readonly { readonly person: number; readonly judge: number }[] {
-  const verdicts = verdictsOf(of, false);
+  const verdicts = verdictsOf(filledLabels(of));
   const pairs = new Map<string, readonly { readonly person: number; readonly judge: number }[]>();
   const attempts = view.attemptsOf(of.variant);
   for (const [place, { id }] of view.rows.entries()) {
@@ -92,23 +126,23 @@ function labelledPairs(view: View, of: Asked): readonly { readonly person: numbe
   return [...pairs.values()].flat();
 }
 
-/** undefined: fewer than 30 of the variant's answers have a label that was drawn. */
+/** undefined: fewer than 30 of the variant's answers have a label that was drawn, or labels are of answers that are gone. */
 function corrected(view: View, of: Asked, level: Level): Estimate | undefined {
-  if (labelsOf(of) === undefined) return undefined;
+  if (labelsOf(of) === undefined || goneLabels(view, of) > 0) return undefined;
   const rows = judgedRows(view, of).filter((row) => row !== undefined);
   return isEnough(rows) ? correctedWithin(rows, level, of.range) : undefined;
 }
 
 /**
  * The difference of a variant and the baseline as people would have judged it. undefined: one of both has fewer than 30
- * answers with a label that was drawn.
+ * answers with a label that was drawn, or labels are of answers that are gone.
  */
 export function correctedSides(
   view: View,
   of: { readonly variant: Asked; readonly baseline: Asked },
   level: Level,
 ): Estimate | undefined {
-  if (labelsOf(of.variant) === undefined) return undefined;
+  if (labelsOf(of.variant) === undefined || goneLabels(view, of.variant) > 0) return undefined;
   const [own, others] = [judgedRows(view, of.variant), judgedRows(view, of.baseline)];
   const variant: CountedRow[] = [];
   const baseline: CountedRow[] = [];
@@ -130,7 +164,7 @@ interface CountedRow extends JudgedRow {
 
 /** undefined: an attempt of the row is missing or not scored. */
 function judgedRows(view: View, of: Asked): readonly (CountedRow | undefined)[] {
-  const verdicts = verdictsOf(of, true);
+  const verdicts = verdictsOf(filledLabels(of).filter(isDrawn));
   const attempts = view.attemptsOf(of.variant);
   return view.rows.map(({ id, group }, place) => {
     const row = judgedRow(attempts[place] ?? [], of, { id, verdicts });

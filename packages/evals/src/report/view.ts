@@ -27,6 +27,11 @@ export class View {
     }
     return attempts;
   }
+
+  /** The attempts of the row of this place, whatever their variant; undefined: one of them is missing. */
+  attemptsAt(place: number): readonly AttemptRecord[] | undefined {
+    return this.#records.ofRow(place);
+  }
 }
 
 /** How failures of the surroundings count: as what they are scored, or as one end of the range. */

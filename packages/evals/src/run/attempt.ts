@@ -99,7 +99,7 @@ export async function attempted(
     let ended: Ended;
     try {
       own = definition.resources && (await openedWithin(bounds, definition.resources(planned.row.row)));
-      stage = staged(definition, planned, { world, own, shown: own ?? noResources ?? (await openNone()) });
+      stage = staged(definition, planned, { world, own, spent, shown: own ?? noResources ?? (await openNone()) });
       ended = jsonOutput(await answered(planned, stage, { spent, bounds }));
     } catch (error) {
       ended = failed(error, planned, spent);
@@ -112,7 +112,7 @@ export async function attempted(
     const attempt = attemptOf(planned, { stage, ended, spent, durationMs, resources });
     const scores = await scoresOf(definition, attempt, judges);
     const record = recordOf(definition, planned, { attempt, ended, scores, spent, judges });
-    if (judges.cut !== undefined) return { notRun: judges.cut, usage: addUsage(spent.usage, judges.usage) };
+    if (judges.cut !== undefined) return { notRun: judges.cut, usage: addUsage(attempt.usage, judges.usage) };
     return record;
   } finally {
     // Also where a fixture threw after they were opened.
@@ -134,11 +134,18 @@ function staged(
     world,
     own,
     shown,
-  }: { readonly world: AttemptWorld; readonly own: OwnResources | undefined; readonly shown: Resources },
+    spent,
+  }: {
+    readonly world: AttemptWorld;
+    readonly own: OwnResources | undefined;
+    readonly shown: Resources;
+    readonly spent: Spent;
+  },
 ): Stage {
   const session = definition.session?.(row.row) ?? createSession({ id: world.newId() });
   const events: SessionEvent[] = [];
   session.on("*", (event) => void events.push(event));
+  spent.follow(session);
   const deadline = deadlineIn(definition.timeoutMs ?? defaultTimeoutMs, world.clock);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.
   const options: Given = { ...givenTo(of, world), session, deadline };
@@ -257,7 +264,7 @@ function recordOf(
     status: "answered",
     output: failure === undefined ? redact(ended.output) : undefined,
     scores: redact(of.scores),
-    usage: spent.usage,
+    usage: of.attempt.usage,
     judgeUsage: judges.usage,
     model: spent.model,
     turns: of.attempt.turns,

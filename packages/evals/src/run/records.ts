@@ -48,6 +48,13 @@ export class Records {
     return attempts;
   }
 
+  /** All attempts of the row of this place, whatever their variant; undefined: one of them is missing. */
+  ofRow(row: number): readonly AttemptRecord[] | undefined {
+    const each = this.#variants.size * this.#repetitions;
+    const attempts = this.#records.slice(row * each, (row + 1) * each).filter((record) => record !== undefined);
+    return attempts.length === each ? attempts : undefined;
+  }
+
   /** One attempt; undefined: it is missing. `repetition` counts from 1. */
   at(row: number, variant: string, repetition: number): AttemptRecord | undefined {
     const of = row * this.#variants.size + (this.#variants.get(variant) ?? 0);

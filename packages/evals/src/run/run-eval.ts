@@ -2,27 +2,23 @@
 import { systemClock, type Usage } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
-import { namedRows, ordered } from "../data/rows.ts";
-import { boundsOf, defaultTimeoutMs, type Bounds } from "../bounded.ts";
-import { definitionOf, variantsOf } from "../define/define-eval.ts";
+import { defaultTimeoutMs, type Bounds } from "../bounded.ts";
 import type { Eval } from "../definition.ts";
 import { keepRows } from "../judges/labels.ts";
 import { pairsByKey } from "../report/pairs.ts";
 import { reportOf, type Reported } from "../report/report.ts";
-import { savedBaseline } from "../report/saved.ts";
 import type { AttemptKey, AttemptRecord, EvalReport } from "../results.ts";
+import { askedOf, rowsToAsk } from "./check-eval.ts";
 import { type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
-import { requireBaseline, requirePrices } from "./requirements.ts";
 import { rescored } from "./rescoring.ts";
 import { Expected } from "./expected.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { Lanes } from "./lanes.ts";
 import { missingAttempts, type MissingAttempt } from "./missing.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
-import { checkRunOptions, type RunOptions } from "./options.ts";
+import type { RunOptions } from "./options.ts";
 import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
-import { repeated, rowsToRun, variantsToRun } from "./part.ts";
 import { recordsOf, type Records } from "./records.ts";
 import { RunEnd } from "./run-end.ts";
 import { openRunStore, type RunStore } from "./run-store.ts";
@@ -37,16 +33,10 @@ import { makeAttempt, withWorkers } from "./workers.ts";
  * An Error, too, where a row of the data does not come before the signal aborts, or in `timeoutMs`.
  */
 export async function runEval(of: Eval, options: RunOptions = {}): Promise<EvalReport> {
-  checkRunOptions(options);
-  const definition = repeated(definitionOf(of), options);
-  const variants = variantsToRun(variantsOf(definition), options);
-  const baseline = savedBaseline(definition, options.compareWith);
-  requireBaseline(definition, variants, baseline !== undefined);
-  await requirePrices(definition, variants, trackerOf(options.budget)?.budget.maxCostUsd);
-  const named = await namedRows(definition.data, definition, boundsOf(options, definition.timeoutMs));
-  const rows = ordered(rowsToRun(named, options), options.seed ?? 1);
-  const fingerprint = fingerprintOf(definition, rows, variants);
-  const run = new EvalRun({ definition, variants, rows, fingerprint, baseline, options });
+  const asked = await askedOf(of, options);
+  const rows = await rowsToAsk(asked.definition, options);
+  const fingerprint = fingerprintOf(asked.definition, rows, asked.variants);
+  const run = new EvalRun({ ...asked, rows, fingerprint, options });
   return withWorkers(options, () => run.report());
 }
 

@@ -1,18 +1,28 @@
-import { isEvaluationFailure, type EvaluateOptions, type PromptResponse, type Usage } from "@proviso/core";
-import { addUsage, noUsage } from "@proviso/core/internal";
+import type { EvaluateOptions, PromptResponse, Session, Usage } from "@proviso/core";
+import { Spending } from "../spending.ts";
 import type { AttemptWorld } from "./attempt.ts";
 
-/** Adds up what all evaluations of an attempt spend, and gives each a run of the journal. */
+/** The evaluations of an attempt: what they spend, and the run of the journal that each is. */
 export class Spent {
   readonly #journal: AttemptWorld["journal"];
+  readonly #spending = new Spending();
   readonly runIds: string[] = [];
-  usage: Usage = noUsage;
   model: string | undefined;
 
   readonly #inFlight = new Set<Promise<unknown>>();
 
   constructor(journal: AttemptWorld["journal"]) {
     this.#journal = journal;
+  }
+
+  /** What was spent so far. */
+  get usage(): Usage {
+    return this.#spending.usage;
+  }
+
+  /** The attempt's session, before anything is evaluated in it. */
+  follow(session: Session): void {
+    this.#spending.follow(session);
   }
 
   /** Where an evaluation is recorded; empty: nowhere. */
@@ -38,14 +48,8 @@ export class Spent {
   }
 
   async add<Output>(evaluating: Promise<PromptResponse<Output>>): Promise<PromptResponse<Output>> {
-    try {
-      const response = await evaluating;
-      this.usage = this.usage === noUsage ? response.usage : addUsage(this.usage, response.usage);
-      this.model = response.model;
-      return response;
-    } catch (error) {
-      if (isEvaluationFailure(error)) this.usage = addUsage(this.usage, error.usage);
-      throw error;
-    }
+    const response = await this.#spending.of(evaluating);
+    this.model = response.model;
+    return response;
   }
 }

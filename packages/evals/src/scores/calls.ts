@@ -1,5 +1,6 @@
-import { DefinitionError, type Tool, type ToolInvoked } from "@proviso/core";
+import { DefinitionError, isEvent, type Tool, type ToolInvoked } from "@proviso/core";
 import type { Attempt, Score } from "../definition.ts";
+import { CallEnds } from "@proviso/core/internal";
 import { holds } from "./values.ts";
 
 /** A call that is expected: a tool or its name, or a tool and what its input has at least. */
@@ -15,7 +16,21 @@ export type ExpectedCall =
 
 /** Every call of the attempt in the order of its end, those that failed and were undone too: `result` says what became of it. */
 export function callsOf(attempt: Pick<Attempt, "events">): readonly ToolInvoked[] {
-  return attempt.events.filter((event): event is ToolInvoked => event.type === "tool.invoked");
+  const callEnds = new CallEnds();
+  const calls: ToolInvoked[] = [];
+  for (const event of attempt.events) {
+    if (isEvent(event, "tool.requested")) callEnds.isFirst(event);
+    if (!isEvent(event, "tool.invoked")) continue;
+    // The end that was vetoed is not what became of the call.
+    const vetoed = callEnds.isFirst(event) ? -1 : calls.findLastIndex((call) => isSameCall(call, event));
+    if (vetoed !== -1) calls.splice(vetoed, 1);
+    calls.push(event);
+  }
+  return calls;
+}
+
+function isSameCall(one: ToolInvoked, other: ToolInvoked): boolean {
+  return one.evaluationId === other.evaluationId && one.turn === other.turn && one.callId === other.callId;
 }
 
 /**

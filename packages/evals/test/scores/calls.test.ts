@@ -55,6 +55,21 @@ test("EVL-15 the calls that succeeded count, with those of nested evaluations", 
   ]);
 });
 
+test("EVL-15 TX-5 a call that a listener vetoed did not succeed, and is one call", async () => {
+  const session = createSession();
+  session.on("tool.invoked", ({ result }) => {
+    if (result.success) throw new Error("The audit refuses.");
+  });
+  const events = recordEvents(session);
+  const call = { toolCalls: [{ id: "c1", name: "write", arguments: { path: "a.md", text: "Hi" } }] };
+  await modelAdapter(scriptedModel([call, call, { text: "Done." }])).evaluate(outer.bind(), { session });
+  expect(callsOf({ events }).map(({ turn, result }) => [turn, result.success])).toEqual([
+    [1, false],
+    [2, false],
+  ]);
+  expect(calls({ events }, [], "exact")).toBe(true);
+});
+
 /** Events of calls that succeeded, in this order: a name, or a name and its input. */
 function made(...list: readonly (string | readonly [string, object])[]): { readonly events: readonly SessionEvent[] } {
   return {

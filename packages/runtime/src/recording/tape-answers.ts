@@ -24,13 +24,6 @@ function queuedAnswer(answer: Answer, { queuedMs = 0 }: RecordedRequest): typeof
 
 type Answer = ModelResponse | ModelFailure;
 
-/** A price in a record. */
-interface RecordedCost {
-  readonly costUsd?: number;
-  /** The time at which the evaluation went on from its answer, where the price was kept later. Epoch milliseconds. */
-  readonly answeredAt?: number;
-}
-
 export class TapeAnswers extends TapeEvents {
   /** Whether the answer whose calls are run now had arguments that were hidden. */
   answerIsRedacted = false;
@@ -225,14 +218,10 @@ export class TapeAnswers extends TapeEvents {
 
   cost(run: Run, compute: () => number | undefined): number | undefined {
     if (!this.isLive && !run.isInside) {
-      const entry = this.prefix.peek();
-      const value = entry?.kind === "drew" ? (entry.value as RecordedCost | undefined) : undefined;
-      if (typeof value === "object" && value !== null && value.costUsd !== undefined) {
-        this.prefix.take("drew");
-        this.now = value.answeredAt ?? this.now;
-        return value.costUsd;
-      }
-      if (entry !== undefined) return undefined;
+      const { answeredAt } = drawnNumbers(this.prefix.peek()) ?? {};
+      const kept = this.#taken("costUsd");
+      if (answeredAt !== undefined) this.now = answeredAt;
+      if (kept !== undefined || this.prefix.peek() !== undefined) return kept;
     }
     const costUsd = compute();
     if (costUsd === undefined || this.fault !== undefined || this.#isUnanswered) return costUsd;

@@ -11,6 +11,8 @@ export type Unanswered = NonNullable<RunResumed["unanswered"]>;
 /** What an entry "drew" may hold of what a request costs. */
 export interface DrawnNumbers {
   readonly costUsd?: number;
+  /** The time at which the evaluation went on from its answer, where the cost was kept later. Epoch milliseconds. */
+  readonly answeredAt?: number;
   readonly estimate?: UsageEstimate;
   readonly tries?: Usage;
   /** What a request without an answer cost in all. */

@@ -1,5 +1,5 @@
 import type { FrameworkEvent, RunRecord, RunSummary } from "@proviso/core";
-import { messageOf, SpentByRun } from "@proviso/core/internal";
+import { CallEnds, messageOf, SpentByRun } from "@proviso/core/internal";
 import { runRows } from "../runs/rows.ts";
 import type { ListedRun } from "./entry-source.ts";
 
@@ -17,6 +17,7 @@ export class Summariser {
   readonly #rows = runRows();
   readonly #tools = new Set<string>();
   readonly #spent = new SpentByRun();
+  readonly #callEnds = new CallEnds();
   #turns = 0;
   #toolCalls = 0;
   #waits = 0;
@@ -53,10 +54,8 @@ export class Summariser {
     if (event.type === "provider.requested" && isOwn) this.#turns = Math.max(this.#turns, event.turn);
     if (event.type === "provider.throttled" && event.delayMs !== undefined) this.#waits += 1;
     this.#spent.add(event);
-    if (event.type === "tool.invoked") {
-      this.#toolCalls += 1;
-      this.#tools.add(event.name);
-    }
+    if (this.#callEnds.isFirst(event)) this.#toolCalls += 1;
+    if (event.type === "tool.invoked") this.#tools.add(event.name);
     // A run that goes on has an end before it.
     if (event.type === "run.resumed") [this.#error, this.#endedAt, this.#answer] = [undefined, undefined, ""];
     if (!isOwn) return;
