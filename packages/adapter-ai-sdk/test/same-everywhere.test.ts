@@ -11,6 +11,7 @@ import {
   type Message,
   type ProviderAdapter,
   type SessionEvent,
+  trackBudget,
 } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
 import { append, createSession, type AdapterOptions } from "@proviso/runtime";
@@ -67,6 +68,14 @@ const prompt = definePrompt({
 });
 
 const usage = { input_tokens: 100, output_tokens: 10, prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+const thoughts = { reasoning_tokens: 2_000 };
+/** As xAI counts: the thoughts are not in the tokens of the answer, but in the total. */
+const thoughtsBeside = {
+  ...usage,
+  total_tokens: usage.total_tokens + thoughts.reasoning_tokens,
+  output_tokens_details: thoughts,
+  completion_tokens_details: thoughts,
+};
 const call = (id: string, given: object | string, name = "look_up") => ({ id, name, arguments: given });
 const answer: AnswerStep = { output: { word: "a", tags: [] }, usage };
 const refusedWith = (status: number, code: string, headers = {}): SimulatorStep => ({
@@ -194,6 +203,30 @@ const cells = (["JSON", "SSE"] as const).flatMap((way) =>
     .filter((name) => way === "JSON" || !bodies.includes(name))
     .map((name) => [name, way] as const),
 );
+
+test("LIM-6 thoughts that a service counts beside the answer are in the output, and are paid for", async () => {
+  const steps = [{ ...answer, usage: thoughtsBeside }];
+  const given = { pricing: { input: 3, output: 15 } };
+  for (const make of [reference, ...Object.values(others)]) {
+    for (const way of ["evaluate", "stream"] as const) {
+      await using simulator = await startSimulator({ steps });
+      const budget = trackBudget({ maxOutputTokens: 5_000 });
+      const adapter = make({ at: { baseURL: simulator.baseURL, apiKey: "key-12345678" }, given });
+      const bound = prompt.bind({ word: "a" });
+      const asked =
+        way === "evaluate" ? adapter.evaluate(bound, { budget }) : adapter.stream(bound, { budget }).response;
+      const { usage: spent } = await asked;
+      expect(spent).toMatchObject({
+        inputTokens: 100,
+        outputTokens: 2_010,
+        reasoningTokens: 2_000,
+        totalTokens: 2_110,
+      });
+      expect(spent.costUsd).toBeCloseTo((100 * 3 + 2_010 * 15) / 1e6, 9);
+      expect(budget.consumed).toEqual(spent);
+    }
+  }
+});
 
 describe.each(Object.entries(others))("%s", (_, make) => {
   test.each(cells)("PRO-1 %s, %s: the same events, messages and state as on adapter-openai", async (name, way) => {

@@ -166,6 +166,34 @@ describe("LIM-6 the door for numbers", () => {
     expect(countUsage({ ...used(1, 2), estimated: true }, used(7, 9)).estimated).toBe(true);
   });
 
+  test.each([
+    [
+      "beside the answer, by the total",
+      { output: 9, reasoning: 7, total: 26 },
+      { output: 16, reasoning: 7, total: 26 },
+    ],
+    ["in the answer, by the total", { output: 9, reasoning: 7, total: 19 }, { output: 9, reasoning: 7, total: 19 }],
+    ["in the answer, without a total", { output: 9, reasoning: 7 }, { output: 9, reasoning: 7, total: 19 }],
+    ["more than the answer, without a total", { output: 7, reasoning: 9 }, { output: 16, reasoning: 9, total: 26 }],
+    [
+      "more than the answer, not in the total",
+      { output: 7, reasoning: 9, total: 17 },
+      { output: 16, reasoning: 9, total: 26 },
+    ],
+    ["none, with a larger total", { output: 9, reasoning: 0, total: 50 }, { output: 9, reasoning: 0, total: 50 }],
+    ["none, with a total that is too small", { output: 9, total: 5 }, { output: 9, reasoning: 0, total: 19 }],
+  ])("LIM-6 thoughts that are %s", (_, reported, expected) => {
+    const usageOf = ({ output, reasoning, total }: { output: number; reasoning?: number; total?: number }) => ({
+      inputTokens: 10,
+      outputTokens: output,
+      ...(reasoning === undefined ? {} : { reasoningTokens: reasoning }),
+      ...(total === undefined ? {} : { totalTokens: total }),
+    });
+    const counted = countUsage(usageOf(reported), noUsage);
+    expect(counted).toEqual({ ...noUsage, ...usageOf(expected) });
+    expect(countUsage(counted, noUsage)).toEqual(counted);
+  });
+
   test("LIM-6 a sum is never infinite and never NaN", () => {
     const most = { ...used(0, 0, 1e308), ...tokens(Number.MAX_SAFE_INTEGER) };
     const sum = addUsage(countUsage(most, noUsage), countUsage(most, noUsage));

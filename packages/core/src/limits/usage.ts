@@ -50,8 +50,9 @@ function countOf(value: unknown, isWhole: boolean): number | undefined {
 /**
  * Reads usage that a provider or an application reports. A count of tokens that is missing, negative or not finite is
  * replaced by the estimate, and a fraction is rounded up; a cost that is not a finite number from 0 is left out. The
- * result is marked as estimated where a count was replaced or a given value could not be read. Zero stays zero. What a
- * sum has of tokens without a cost stays beside its cost. Never throws.
+ * result is marked as estimated where a count was replaced or a given value could not be read. Zero stays zero. Tokens of
+ * reasoning that are not among those of the output are added to them: the total counts them beside it, or they are more.
+ * What a sum has of tokens without a cost stays beside its cost. Never throws.
  */
 export function countUsage(
   reported: unknown,
@@ -66,12 +67,16 @@ export function countUsage(
   };
   const [input, output] = [read((given) => given.inputTokens), read((given) => given.outputTokens)];
   const inputTokens = input ?? estimate.inputTokens;
-  const outputTokens = output ?? estimate.outputTokens;
-  const totalTokens = Math.max(read((given) => given.totalTokens) ?? 0, sumOf(inputTokens, outputTokens));
+  const answered = output ?? estimate.outputTokens;
+  const total = read((given) => given.totalTokens) ?? 0;
+  const reasoningTokens = read((given) => given.reasoningTokens) ?? 0;
+  // Some services, xAI among them, count the thoughts beside the answer.
+  const isBeside = reasoningTokens > answered || total === inputTokens + answered + reasoningTokens;
+  const outputTokens = isBeside ? sumOf(answered, reasoningTokens) : answered;
+  const totalTokens = Math.max(total, sumOf(inputTokens, outputTokens));
   // Parts are no larger than the whole, whatever was reported.
   const cachedInputTokens = Math.min(read((given) => given.cachedInputTokens) ?? 0, inputTokens);
   const cacheWriteTokens = Math.min(read((given) => given.cacheWriteTokens) ?? 0, inputTokens - cachedInputTokens);
-  const reasoningTokens = read((given) => given.reasoningTokens) ?? 0;
   const costUsd = read((given) => given.costUsd, false);
   const estimated =
     isEstimate ||
