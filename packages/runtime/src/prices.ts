@@ -1,4 +1,4 @@
-import { DefinitionError } from "@proviso/core";
+import { DefinitionError, type Clock } from "@proviso/core";
 import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
 import { describeValue, messageOf } from "@proviso/core/internal";
 import { testModels } from "./test-models.ts";
@@ -40,6 +40,13 @@ export interface Prices {
   current(): Pricing | undefined;
   /** Never rejects. */
   load(): Promise<Pricing>;
+}
+
+/** US dollars for the tokens of a request at the price of now; undefined where none is known by now. */
+export function dollarsFor(prices: Pick<Prices, "current">, tokens: PricedTokens, clock: Clock): number | undefined {
+  const pricing = prices.current();
+  const costUsd = pricing?.known === true ? pricing.priceOf(tokens, clock.now()) : Number.NaN;
+  return Number.isFinite(costUsd) ? costUsd : undefined;
 }
 
 const priceNames = {

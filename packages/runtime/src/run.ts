@@ -35,7 +35,7 @@ import type { ResourceContext } from "./resources/asking.ts";
 import type { SessionCore } from "./session/session-core.ts";
 import type { Enclosing } from "./transactions/session-view.ts";
 import type { Transaction } from "./transactions/transaction.ts";
-import type { Prices } from "./prices.ts";
+import { dollarsFor, type Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
 import type { RunJournal } from "./recording/run-journal.ts";
 import type { OutputLimits } from "./answer-lengths.ts";
@@ -274,14 +274,9 @@ function spend(run: Run, ...[reported, estimate]: Parameters<Run["spend"]>): Usa
 /** What the provider says of its cost counts; where it says nothing, the price of the tokens. */
 function withCost(run: Run, usage: Usage): Usage {
   if (usage.costUsd !== undefined) return usage;
-  const costUsd = run.tape === undefined ? costOf(run, usage) : run.tape.cost(run, () => costOf(run, usage));
+  const cost = (): number | undefined => dollarsFor(run.prices, usage, run.world.clock);
+  const costUsd = run.tape === undefined ? cost() : run.tape.cost(run, cost);
   return costUsd === undefined ? usage : { ...usage, costUsd };
-}
-
-function costOf({ prices, world: { clock } }: Run, usage: Usage): number | undefined {
-  const current = prices.current();
-  const costUsd = current?.known === true ? current.priceOf(usage, clock.now()) : NaN;
-  return Number.isFinite(costUsd) ? costUsd : undefined;
 }
 
 /** Asks until there is a final answer. */

@@ -11,13 +11,13 @@ import { keepsLevel } from "../logging.ts";
 import type { AgentTurn } from "../recording/contract.ts";
 import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
-import { estimatedTokens, answerTokensOf } from "../tokens.ts";
 import { runInRequest } from "../transactions/async-context.ts";
 import { asData } from "./model-answer.ts";
+import { TryEstimate, type Asked } from "./try-estimate.ts";
 import { sectionsOf } from "../rendering.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
-export interface Work {
+export interface Work extends Asked {
   /** Reserved in every budget while the request runs; undefined: nothing. */
   readonly wanted: Wanted | undefined;
   /**
@@ -35,14 +35,8 @@ export interface Work {
   queuedMs?: number;
   /** What is asked; left out: an agent's turn. */
   readonly request?: ModelRequest | undefined;
-  /** An estimate of what is sent. */
-  inputTokens(): number;
-  /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
-  produced?(): number;
   /** What tries of it that are over have cost, where several models can be asked; undefined: nothing. */
   readonly triesCost?: (() => Usage | undefined) | undefined;
-  /** The limit of its answer in tokens; undefined where there is none. */
-  limit?(): number | undefined;
 }
 
 /** An answer, what it cost, and the limit that it passed. */
@@ -189,26 +183,6 @@ function logEnd(run: Run, attempt: number, askedAt: number | undefined, outcome:
   run.log("debug", { ...of, ...how }, "prompt.call.complete");
 }
 
-/**
- * What a request cost where its provider does not say it; each number is a pass over texts, made when it is asked for.
- * A class: V8 makes a new hidden class for each object literal with getters, and what those close over, here a whole
- * evaluation, then stays in memory until the next full collection.
- */
-class AnswerEstimate {
-  readonly #work: Work;
-  readonly #answer: ModelResponse;
-  constructor(work: Work, answer: ModelResponse) {
-    this.#work = work;
-    this.#answer = answer;
-  }
-  get inputTokens(): number {
-    return this.#work.inputTokens();
-  }
-  get outputTokens(): number {
-    return answerTokensOf(this.#answer.message);
-  }
-}
-
 /** Charges for the request as soon as it is over. */
 function chargeRequest(
   run: Run,
@@ -225,7 +199,7 @@ function chargeRequest(
     granted.settle(run.tape === undefined ? spend() : run.tape.unanswered(run, spend));
     return answer;
   }
-  const usage = run.spend(answer.usage, new AnswerEstimate(work, answer));
+  const usage = run.spend(answer.usage, new TryEstimate(work, answer, streamed));
   granted.settle(usage);
   // Checked before others spend from a shared budget.
   const passed = run.limits.check("response");
@@ -239,13 +213,9 @@ function chargeRequest(
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */
 function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, streamed: string): Usage {
   const reported = isFailure(end) ? undefined : end.usage;
-  // What a model could not finish within its limit, it has produced up to there.
-  const isCut = !isFailure(end) && end.failure === "provider" && end.reason === "truncated";
-  const outputTokens = (isCut ? work.limit?.() : undefined) ?? work.produced?.() ?? estimatedTokens(streamed);
   const tries = isFailure(end) ? triesOf(run, work) : undefined;
-  const isFree = reported === undefined && outputTokens === 0;
-  if (isFree) return tries === undefined ? noUsage : run.spend(tries, noUsage);
-  const estimate = { inputTokens: work.inputTokens(), outputTokens };
+  const estimate = new TryEstimate(work, end, streamed);
+  if (estimate.isFree) return tries === undefined ? noUsage : run.spend(tries, noUsage);
   return run.spend(tries === undefined ? reported : addUsage(tries, countUsage(reported, estimate)), estimate);
 }
 

@@ -20,10 +20,12 @@ import { answerFault } from "../inner-loop.ts";
 import type { Asked } from "../request/chain.ts";
 import { asData } from "../request/model-answer.ts";
 import { paceOf, paceOutcome } from "../request/paced.ts";
+import { TryEstimate } from "../request/try-estimate.ts";
+import { dollarsFor } from "../prices.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
 import { textOf } from "../streaming/deltas.ts";
-import { estimatedTokens, answerTokensOf, inputTokensOf } from "../tokens.ts";
+import { inputTokensOf } from "../tokens.ts";
 import { boundOf } from "../request/limited-work.ts";
 import type { Breaker, ServiceState } from "./breaker.ts";
 import type { TryReason } from "./reasons.ts";
@@ -195,49 +197,21 @@ export function inputOf(run: Run, request: ModelRequest): number {
 
 /** What was reported, else an estimate, at the member's prices; undefined where nothing was reported or produced. */
 function costOf(
-  { run, request }: Asking,
+  { run, provider, request }: Asking,
   { prices }: Asked,
   answer: ModelResponse | ModelFailure,
   streamed: string,
 ): Usage | undefined {
-  if (answer.failure !== undefined && answer.usage === undefined && streamed === "") return undefined;
-  return atPrice(run, prices, countUsage(answer.usage, new TryEstimate(run, request, { answer, streamed })));
-}
-
-/** How a try ended, with what had been streamed. */
-interface EndedTry {
-  readonly answer: ModelResponse | ModelFailure;
-  readonly streamed: string;
-}
-
-/** What a try cost where its provider does not say it. Each number is a pass over texts, made when it is asked for. */
-class TryEstimate {
-  readonly #run: Run;
-  readonly #request: ModelRequest;
-  readonly #ended: EndedTry;
-
-  constructor(run: Run, request: ModelRequest, ended: EndedTry) {
-    this.#run = run;
-    this.#request = request;
-    this.#ended = ended;
-  }
-
-  get inputTokens(): number {
-    return inputOf(this.#run, this.#request);
-  }
-
-  get outputTokens(): number {
-    const { answer, streamed } = this.#ended;
-    return answer.failure === undefined ? answerTokensOf(answer.message) : estimatedTokens(streamed);
-  }
+  const inputTokens = (): number => inputOf(run, request);
+  const limit = (): number | undefined => request.maxOutputTokens ?? boundOf(provider, run);
+  const estimate = new TryEstimate({ inputTokens, limit }, answer, streamed);
+  return estimate.isFree ? undefined : atPrice(run, prices, countUsage(answer.usage, estimate));
 }
 
 /** The usage with its cost in dollars, where that is known by now. */
 export function atPrice(run: Run, prices: Asked["prices"], usage: Usage): Usage {
-  const pricing = prices.current();
-  if (usage.costUsd !== undefined || pricing?.known !== true) return usage;
-  const costUsd = pricing.priceOf(usage, liveClock(run).now());
-  return Number.isFinite(costUsd) ? { ...usage, costUsd } : usage;
+  const costUsd = usage.costUsd ?? dollarsFor(prices, usage, liveClock(run));
+  return costUsd === undefined ? usage : { ...usage, costUsd };
 }
 
 /** A usage as a provider reports it. */

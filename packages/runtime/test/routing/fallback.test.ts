@@ -327,6 +327,18 @@ test("LIM-6 RTE-10 a usage that is no number of tokens is estimated in a chain t
   expect(counted.outputTokens).toBeGreaterThan(0);
 });
 
+test("LIM-10 RTE-10 a try that could not finish within its limit costs the whole limit, after another one too", async () => {
+  const unfinished: ModelFailure = { failure: "provider", reason: "truncated", message: "Could not finish." };
+  const limited = { capabilities: { tools: true, nativeOutput: true, outputLimit: { least: 1 } } };
+  for (const before of [[], [{ ...busy, usage: { inputTokens: 7, outputTokens: 0 } }]]) {
+    const { adapter } = chain([...before.map((failure) => [failure]), [unfinished]], {}, [limited, limited]);
+    const budget = trackBudget({ maxOutputTokens: 90 });
+    const failed = adapter.evaluate(prompt, { budget });
+    await expect(failed).rejects.toMatchObject({ code: "budget", usage: { outputTokens: 90, estimated: true } });
+    expect(budget.consumed.outputTokens).toBe(90);
+  }
+});
+
 test("RTE-5 an order may return copies of its candidates", async () => {
   const other: ModelProvider = { ...scriptedModel([]), name: "b", generate: () => answered("b") };
   const adapter = fallback([modelAdapter(scriptedModel([])), modelAdapter(other)], {
