@@ -117,7 +117,7 @@ export interface RunFilter {
   readonly state?: RunState | readonly RunState[] | undefined;
   /** `namespace/key` of the prompt. */
   readonly prompt?: string | undefined;
-  /** Runs that have changed since then. */
+  /** Runs that have changed at that moment or later. */
   readonly since?: Date | undefined;
   /** What their ids begin with. */
   readonly prefix?: string | undefined;

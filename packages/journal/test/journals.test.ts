@@ -302,6 +302,13 @@ describe("a journal", () => {
     expect((await journal.describe("r1"))?.startedAt.getTime()).toBeLessThan(before);
   });
 
+  it("JRN-11 a list of what changed since a moment has what changed at that moment", async () => {
+    const { journal } = await recorded();
+    const at = (await journal.describe("r1"))?.updatedAt.getTime() ?? Number.NaN;
+    const idsSince = async (ms: number) => (await listed(journal.list({ since: new Date(ms) }))).map(({ id }) => id);
+    expect([await idsSince(at), await idsSince(at + 1)]).toEqual([["r1"], []]);
+  });
+
   it("JRN-7 a run is copied whole, removed, and pruned when it has ended", async () => {
     const { journal } = await recorded();
     await recorded(journal, "r2");

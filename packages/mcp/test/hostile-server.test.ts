@@ -404,6 +404,8 @@ test("MCP-8 a title stands for a description that is missing, and has the same b
   };
   await using titled = await connectRaw(tools({ title: "T".repeat(9_000) }));
   expect(() => mcpTools(titled)).toThrow(/a description of 9000 characters/);
+  await using annotated = await connectRaw(tools({ annotations: { title: "Lists all." } }));
+  expect(mcpTools(annotated).map(({ description }) => description)).toEqual(["Lists all."]);
   const properties = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => [`p${index}`, { title: "x".repeat(7_000) }]),
   );

@@ -76,8 +76,13 @@ export const metric = {
 const providers: ReadonlyMap<string, string> = /* @__PURE__ */ new Map([
   ["openai", "openai"],
   ["google", "gcp.gemini"],
+  ["google.vertex", "gcp.vertex_ai"],
+  ["googleVertex", "gcp.vertex_ai"],
+  ["vertex", "gcp.vertex_ai"],
   ["azure", "azure.ai.openai"],
   ["amazon-bedrock", "aws.bedrock"],
+  ["bedrock", "aws.bedrock"],
+  ["bedrock-mantle", "aws.bedrock"],
   ["mistral", "mistral_ai"],
   ["xai", "x_ai"],
   ["anthropic", "anthropic"],
@@ -87,10 +92,16 @@ const providers: ReadonlyMap<string, string> = /* @__PURE__ */ new Map([
   ["perplexity", "perplexity"],
 ]);
 
-/** The conventions' name of a provider where they have one, else our own: `openai.responses` is `openai`. */
+/**
+ * The conventions' name of a provider where they have one, else our own. The longest beginning that is known counts:
+ * `google.vertex.chat` is `gcp.vertex_ai`, and `google.generative-ai` is `gcp.gemini`.
+ */
 export function providerName(name: string): string {
-  const [first = name] = name.split(".");
-  return providers.get(name) ?? providers.get(first) ?? name;
+  for (let end = name.length; end > 0; end = name.lastIndexOf(".", end - 1)) {
+    const known = providers.get(name.slice(0, end));
+    if (known !== undefined) return known;
+  }
+  return name;
 }
 
 const reasons: Readonly<Record<FinishReason, string>> = {

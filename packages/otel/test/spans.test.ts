@@ -236,7 +236,38 @@ describe("OTEL-3 and OTEL-4", () => {
   });
 });
 
+test.each([
+  ["openai.responses", "openai"],
+  ["google.generative-ai", "gcp.gemini"],
+  ["google.vertex.chat", "gcp.vertex_ai"],
+  ["vertex.anthropic.messages", "gcp.vertex_ai"],
+  ["googleVertex.anthropic.messages", "gcp.vertex_ai"],
+  ["bedrock.anthropic.messages", "aws.bedrock"],
+  ["amazon-bedrock", "aws.bedrock"],
+  ["bedrock-mantle.chat", "aws.bedrock"],
+  ["azure.chat", "azure.ai.openai"],
+  ["xai.responses", "x_ai"],
+  ["some.gateway", "some.gateway"],
+  ["", ""],
+])("OTEL-2 the provider that is %j here is %j to the conventions", async (name, expected) => {
+  const sdk = memorySdk();
+  const observers = [openTelemetry(sdk.providers)];
+  await modelAdapter({ ...scriptedModel([{ text: "Hi." }]), name }, { observers }).evaluate("Hello.");
+  expect(sdk.spans()[0]?.attributes["gen_ai.provider.name"]).toBe(expected);
+});
+
 describe("OTEL-5", () => {
+  test("OTEL-8 OTEL-5 a call that a veto undid is one call", async () => {
+    const session = createSession({ slices: [notes] });
+    session.on(note, ({ params }) => {
+      if ("text" in params && params.text === "vetoed") throw new Error("No.");
+    });
+    const { adapter, metrics } = traced([{ toolCalls: [noting("a"), noting("vetoed")] }, { text: "Done." }]);
+    await adapter.evaluate(promptOf("outer", note), { session });
+    const calls = (await metrics()).find(({ descriptor }) => descriptor.name === "gen_ai.invoke_agent.tool_calls");
+    expect(calls?.dataPoints[0]?.value).toMatchObject({ sum: 2 });
+  });
+
   test("OTEL-5 a call is committed, undone or not run; a veto undoes it", async () => {
     const denying = definePolicy({ name: "denying", tools: [asks], check: () => deny("No.") });
     const session = createSession({ slices: [notes] });

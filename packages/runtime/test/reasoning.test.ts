@@ -142,9 +142,11 @@ test("RSN-5 an answer of thoughts alone is empty", async () => {
 test("SRC-1 sources come in the order of their first mention, each once; an offset outside the text is left out", async () => {
   const page = { kind: "url", url: "https://a.example/", title: "A" } as const;
   const other = { kind: "document", fileName: "b.pdf" } as const;
+  const last = { kind: "document", fileName: "c.pdf" } as const;
   const sources = [
     { ...page, at: { start: 0, end: 3 } },
-    { ...other, at: { start: 2, end: 99 } },
+    { ...other, at: { start: 2, end: 5 } },
+    { ...last, at: { start: 3, end: 4 } },
     { ...page, at: { start: 3, end: 4 } },
     { kind: "unknown" },
   ];
@@ -152,7 +154,11 @@ test("SRC-1 sources come in the order of their first mention, each once; an offs
   const recorded = recordEvents(session);
   const model = scriptedModel([{ text: "Yes.", sources: sources as never }]);
   const response = await modelAdapter(model).evaluate(hello, { session });
-  expect(response.sources).toEqual([{ ...page, at: { start: 0, end: 3 } }, other]);
+  expect(response.sources).toEqual([
+    { ...page, at: { start: 0, end: 3 } },
+    other,
+    { ...last, at: { start: 3, end: 4 } },
+  ]);
   expect(recorded.find(({ type }) => type === "provider.responded")).toMatchObject({ sources: response.sources });
   expect(await modelAdapter(scriptedModel([{ text: "Hi." }])).evaluate(hello)).not.toHaveProperty("sources");
 });

@@ -1,5 +1,6 @@
 import {
   definePrompt,
+  defineTool,
   trackBudget,
   type Budget,
   type BudgetTracker,
@@ -11,6 +12,7 @@ import {
 import { modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { call, promptWith, rejection, writes } from "../support.ts";
 
 const ask = definePrompt({ ns: "tests", key: "ask", text: "Tell a long story." }).bind();
@@ -80,6 +82,27 @@ describe("LIM-10 a request asks for no more than the budget has left", () => {
     await evaluate(wide, { maxTotalTokens: 1_000_000 });
     await evaluate(wide, { maxInputTokens: 1_000 });
     expect(wide.limits).toEqual([undefined, undefined]);
+  });
+
+  test.each([
+    ["inner", { inner: 50, outer: 1_000 }],
+    ["outer", { inner: 1_000, outer: 50 }],
+  ])("LIM-10 of two budgets the %s one counts where it is the smaller", async (_, { inner, outer }) => {
+    const told = model(10);
+    const nest = defineTool({
+      name: "nest",
+      description: "Evaluates inside.",
+      input: z.object({}),
+      execute: async (_input, context) =>
+        (await context.evaluate(ask, { adapter: modelAdapter(told), budget: { maxOutputTokens: inner } })).text,
+    });
+    const usage = { inputTokens: 20, outputTokens: 0 };
+    const script = scriptedModel([
+      { toolCalls: [{ name: "nest" }], usage },
+      { text: "Done.", usage },
+    ]);
+    await modelAdapter(script).evaluate(promptWith(nest), { budget: { maxOutputTokens: outer } });
+    expect(told.limits).toEqual([50]);
   });
 
   test("LIM-10 LOOP-5 what the model's own bound cut short is truncated, as without a budget", async () => {

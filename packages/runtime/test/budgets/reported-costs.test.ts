@@ -76,6 +76,13 @@ test("LIM-5 once an answer has reported its cost, as many requests without a pri
   expect(budget.consumed.costUsd).toBeCloseTo(1);
 });
 
+test("LIM-5 the dearest answer so far is what a request without a price holds, not the last", async () => {
+  const { adapter, seen } = gateway([1, 0.125]);
+  const budget = trackBudget({ maxCostUsd: 3 });
+  await codesOf(20, () => adapter.evaluate(ask, { budget }));
+  expect(seen.most).toBe(2);
+});
+
 test("LIM-5 an answer that cost nothing says nothing of what the next ones cost", async () => {
   const { adapter, seen } = gateway([0, 0, ...Array.from({ length: 18 }, () => 1)]);
   const budget = trackBudget({ maxCostUsd: 3 });

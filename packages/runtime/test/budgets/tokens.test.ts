@@ -63,7 +63,7 @@ test.each(Object.entries(counted))(
   },
 );
 
-test("LIM-6 what no provider counted is charged with its tools, and after a counted turn from that turn's count on", async () => {
+test("LIM-6 LIM-11 what no provider counted is charged with its tools, and after a counted turn from that turn's count on", async () => {
   const look = defineTool({
     name: "look",
     description: "Looks around, and says what there is to be seen. ".repeat(20),
@@ -89,4 +89,6 @@ test("LIM-6 what no provider counted is charged with its tools, and after a coun
   const counted = await inputOf({ inputTokens: 1_000, outputTokens: 10 });
   expect(counted).toBeGreaterThan(2_000);
   expect(counted).toBeLessThan(2_060);
+  // Tokens of an answer beside an input that was not reported say nothing of what is sent next.
+  expect(await inputOf({ outputTokens: 5_000 })).toBe(await inputOf({}));
 });

@@ -120,6 +120,35 @@ test.each(inCalls.filter(({ where }) => where === "in the call"))(
   },
 );
 
+test("LIM-2 a nested evaluation that a limit ended is over before what is around it", async () => {
+  const environment = fakeEnvironment();
+  const controller = new AbortController();
+  const resources = () => [provide(resourceKey<object>("Unrestored"), { snapshot: () => 0, restore: () => never })];
+  const hang = toolOf("hang", () => never);
+  let inside: ReturnType<typeof watch> | undefined;
+  const nest = toolOf("nest", (context) => {
+    const own = { adapter: calling(environment, "hang"), resources: resources() };
+    const evaluating = context.evaluate(promptOf({ tools: [hang] }, "inner"), own);
+    inside = watch(evaluating);
+    return evaluating;
+  });
+  const outside = watch(
+    calling(environment, "nest").evaluate(promptOf({ tools: [nest] }), {
+      resources: resources(),
+      signal: controller.signal,
+    }),
+  );
+  await environment.clock.advance(10);
+  controller.abort();
+  const aborted = { error: { code: "aborted" } };
+  await environment.clock.advance(29);
+  expect([inside?.settled, outside.settled]).toEqual([undefined, undefined]);
+  await environment.clock.advance(1);
+  expect([inside?.settled, outside.settled]).toMatchObject([aborted, undefined]);
+  await environment.clock.advance(30);
+  expect(outside.settled).toMatchObject(aborted);
+});
+
 test("RES-11 a scope closes though a resource, or a factory, hangs; what is left is closed all the same, in order", async () => {
   const log: string[] = [];
   const closing = (name: string) => ({ close: () => void log.push(name) });
