@@ -30,8 +30,8 @@ export const contractMutations: readonly Mutation[] = [
     rule: "PRO-8",
     breaks: "a server that cannot be reached is a refusal of kind network",
     file: "runtime/src/request/network-error.ts",
-    find: '{ failure: "throttle", kind: "network", message: `${where} could',
-    replace: '{ failure: "throttle", kind: "unknown", message: `${where} could',
+    find: `return { failure: "throttle", kind: "network", message`,
+    replace: `return { failure: "throttle", kind: "unknown", message`,
     test: "packages/adapter-openai/test/failures.test.ts",
   },
   {

@@ -93,7 +93,8 @@ function callIdOf(entry: JournalEntry): string | undefined {
 function resultOf(given: ToolReturn<unknown>): ToolResult {
   const made = returnedResult(given);
   if (made?.success === false) return { success: false, message: made.message };
-  const value = toJsonValue(made === undefined ? given : made.value)?.value ?? null;
+  const returned: unknown = made === undefined ? given : made.value;
   const { message = "", hideValue = false } = made ?? {};
-  return { success: true, message, value, hideValue };
+  const value = toJsonValue(returned)?.value ?? null;
+  return { success: true, message, value, hideValue: hideValue || returned === undefined };
 }

@@ -168,7 +168,8 @@ function resultOf(given: unknown): ToolResult {
   if (made?.success !== true) return { success: false, message: made?.message ?? "" };
   if (made.files !== undefined) throw new DefinitionError("The result of a decision cannot have files.");
   const { message, hideValue, value } = made;
-  return { success: true, message, value: plainValue("result", value) ?? null, hideValue };
+  const shown = plainValue("result", value) ?? null;
+  return { success: true, message, value: shown, hideValue: hideValue || value === undefined };
 }
 
 function plainValue(name: string, value: unknown): unknown {

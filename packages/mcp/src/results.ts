@@ -19,7 +19,9 @@ export function resultOf(answer: unknown, isStructured: boolean): ToolReturn<unk
   const text = names.inText(whole);
   if (isError === true) return toolError([text, ...files.map(fileLine)].filter((part) => part !== "").join("\n\n"));
   if (structuredContent === undefined) {
-    return isStructured ? toolOk(undefined, { message: text, files }) : toolOk(text, { files });
+    if (isStructured) return toolOk(undefined, { message: text, files });
+    // A server that sent no block has returned nothing; an empty text is one.
+    return toolOk(text, { files, hideValue: !Array.isArray(content) || content.length === 0 });
   }
   const value = withoutData(structuredContent, names);
   // Servers repeat the structured content as text, for clients that do not know it: the model reads it once.

@@ -59,7 +59,11 @@ function checkedResult(result: Success, output: Schema): ToolResult | Promise<To
 function asJsonResult(result: Success): ToolResult {
   try {
     const json = asJson(result.value);
-    if ("value" in json) return { ...result, value: json.value ?? null };
+    if ("value" in json) {
+      // A record has null for it: that nothing was returned is kept as a value that is not shown.
+      if (json.value === undefined) return { ...result, value: null, hideValue: true };
+      return { ...result, value: json.value };
+    }
     const { path, problem } = json.odd;
     return failed(`${notJson}: ${path.length === 0 ? "it" : pathText("", path)} ${problem}. Return plain JSON.`);
   } catch (error) {
@@ -96,10 +100,11 @@ export function unknownTool(tools: Iterable<string>, { name }: Pick<ToolCall, "n
 const longestText = 64 * 1024;
 
 /**
- * What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden.
+ * What the model reads of a result: the message, a blank line, the value; the message alone when the value is hidden, and
+ * "Done." where there is neither.
  */
 export function toolMessage(call: ToolCall, result: ToolResult, longest = longestText, secrets?: Secrets): ToolMessage {
-  const value = result.success && !result.hideValue ? valueText(result.value) : "";
+  const value = result.success && !result.hideValue ? valueText(result) : "";
   const between = result.message === "" || value === "" ? "" : "\n\n";
   const message: ToolMessage = {
     role: "tool",
@@ -128,9 +133,13 @@ export function answersAfter(
   });
 }
 
-/** Strings as they are, the rest as JSON, nothing as nothing. */
-function valueText(value: unknown): string {
-  if (value === null || value === undefined) return "";
+/** Strings as they are, the rest as JSON. Of null and an empty text a message or files say enough; else they are named. */
+function valueText({ value, message, files }: Extract<ToolResult, { readonly success: true }>): string {
+  if (value === undefined) return "";
+  if (value === null || value === "") {
+    if (message !== "" || files !== undefined) return "";
+    return value === null ? "null" : "(empty)";
+  }
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 

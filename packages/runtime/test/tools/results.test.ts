@@ -16,7 +16,7 @@ const throwing = (error: unknown) => () => {
 
 test("TOOL-4 returning nothing is a success without a value", async () => {
   const { result, message } = await resultOf(() => undefined);
-  expect(result).toEqual({ success: true, message: "", value: null, hideValue: false });
+  expect(result).toEqual({ success: true, message: "", value: null, hideValue: true });
   expect(message).toMatchObject({ text: "Done.", isError: false });
 });
 
@@ -247,6 +247,11 @@ test.each([
   ["a text as it is", () => "line\n{}", "line\n{}"],
   ["the rest as JSON", () => [1, "a", null, true], '[1,"a",null,true]'],
   ["a false value", () => 0, "0"],
+  ["null, of a look-up that found nothing", () => null, "null"],
+  ["an empty text by name", () => "", "(empty)"],
+  ["a message alone in place of null", () => toolOk(null, { message: "There is none." }), "There is none."],
+  ["a message alone in place of an empty text", () => toolOk("", { message: "It is empty." }), "It is empty."],
+  ["that nothing was returned", () => toolOk(undefined), "Done."],
   ["a mended lone surrogate", () => "x\ud800y", "x\ufffdy"],
 ])("TOOL-5 the model reads %s", async (_, execute, expected) => {
   expect((await resultOf(execute)).message?.text).toBe(expected);
