@@ -2,6 +2,8 @@ import type { APICallError } from "@ai-sdk/provider";
 import type { ModelFailure, ProviderErrorReason } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import {
+  credentialsInError,
+  failureRedactor,
   modelFailureFrom,
   deepestMessage,
   errorObjectFailure,
@@ -23,7 +25,10 @@ export async function aiSdkFailure(error: unknown, secrets: readonly string[] = 
   // Where a model failed its package is loaded already: this one is small, and not needed before.
   const errors = await import("@ai-sdk/provider");
   const thrown = lastOf(error);
-  return { ...classify(errors, thrown, secrets), cause: error };
+  const failure = { ...classify(errors, thrown, secrets), cause: error };
+  // The address of a model that is given ready is not known here until an error quotes it.
+  const credentials = credentialsInError(thrown);
+  return credentials.length === 0 ? failure : failureRedactor(credentials)(failure);
 }
 
 /** The answer in a body of status 200 that its SDK refused for its shape, where it is one of OpenAI's. */

@@ -1,4 +1,5 @@
 import { getEventListeners } from "node:events";
+import { inspect } from "node:util";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
@@ -11,10 +12,11 @@ import {
   NoSuchModelError,
   UnsupportedFunctionalityError,
 } from "@ai-sdk/provider";
-import { aiSdkModel, type AiSdkOptions, type LanguageModel } from "@proviso/adapter-ai-sdk";
+import { aiSdk, aiSdkModel, type AiSdkOptions, type LanguageModel } from "@proviso/adapter-ai-sdk";
 import type { ModelFailure, ModelProvider } from "@proviso/core";
 import { answerOf, failureOf, requestOf } from "@proviso/fault-matrix/requests";
 import { answering, startServer, type LoopbackServer, type Respond } from "@proviso/fault-matrix/loopback-server";
+import { createSession } from "@proviso/runtime";
 import { RetryError } from "ai";
 import { describe, expect, test } from "vitest";
 import { mockModel } from "./support/mock-model.ts";
@@ -154,6 +156,27 @@ describe("THR-1 AIS-18 a connection or a body that breaks", () => {
       );
     }
   });
+
+  test.each(["http://user:hunter22@127.0.0.1:4999/v1?token=tok99", "http://user:pass word@[/v1?token=tok99"])(
+    "PRO-8 SEC-5 credentials in the address of a model that is given ready are shown nowhere: %s",
+    async (baseURL) => {
+      for (const make of makes) {
+        const shown: unknown[] = [];
+        const log = (...given: unknown[]): void => void shown.push(given);
+        const session = createSession();
+        session.on("*", (event) => shown.push(event));
+        const adapter = aiSdk({
+          model: make({ baseURL, apiKey: "key-12345678" }),
+          logger: { debug: log, info: log, warn: log, error: log },
+          throttle: { maxAttempts: 1 },
+        });
+        const error: unknown = await adapter.evaluate("Hi.", { session }).catch((thrown: unknown) => thrown);
+        expect(String(error)).not.toMatch(/hunter22|pass word|pass%20word|tok99/);
+        expect(inspect(error, { depth: null })).not.toMatch(/hunter22/);
+        expect(inspect(shown, { depth: null })).not.toMatch(/hunter22|pass word|pass%20word|tok99/);
+      }
+    },
+  );
 
   test("PRO-8 the failure of a service that does not know the address shows the whole address", async () => {
     for (const make of [wires.responses, wires.chat, wires.compatible]) {

@@ -1,4 +1,5 @@
-import { isSecret } from "@proviso/runtime/internal";
+import { addressesIn, isSecret } from "@proviso/runtime/internal";
+import { messageOf } from "@proviso/core/internal";
 
 /** Names of headers that carry no credential. The value of any other header is a secret. */
 const harmlessHeaders: ReadonlySet<string> = new Set([
@@ -60,6 +61,12 @@ export function credentialsIn(address: unknown): readonly string[] {
   if (password === "") return [];
   const decoded = decodedText(password);
   return [`${username}:${password}@`, ...[password, decoded].filter(isSecret)];
+}
+
+/** The secrets in the addresses that an error, or the cause of one, quotes. */
+export function credentialsInError(error: unknown): readonly string[] {
+  const causes = [error, (error as { readonly cause?: unknown } | undefined)?.cause];
+  return causes.flatMap((at) => addressesIn(messageOf(at)).flatMap(credentialsIn));
 }
 
 function decodedText(text: string): string {

@@ -21,7 +21,7 @@ export { deepestMessage, isNetworkError, isTimeoutError, networkFailure } from "
 export { errorObjectFailure } from "./error-object.ts";
 export { errorObjectIn } from "./error-text.ts";
 export { costInUsage, logprobsFrom, reportedCost } from "./reported.ts";
-export { commandSecrets, credentialsIn, headerSecrets } from "./credentials.ts";
+export { commandSecrets, credentialsIn, credentialsInError, headerSecrets } from "./credentials.ts";
 export {
   checkBaseURL,
   checkModelSettings,

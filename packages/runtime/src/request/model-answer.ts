@@ -17,6 +17,7 @@ import type {
 import { isRecord } from "@proviso/core/provider";
 import { finishReasonIn, whyNoJson, messageOf, isA, toJsonValue } from "@proviso/core/internal";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
+import { withShownAddresses } from "./shown-address.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
 export function asData<Given extends unknown[]>(
@@ -44,7 +45,7 @@ function invalid(message: string, payload: unknown): ModelFailure {
 }
 
 function thrown(cause: unknown): ModelFailure {
-  const message = messageOf(cause);
+  const message = withShownAddresses(messageOf(cause));
   try {
     if (isUnreachable(cause)) return { ...networkFailure(cause), cause };
     if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };

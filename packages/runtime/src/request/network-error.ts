@@ -1,6 +1,6 @@
 import { isA } from "@proviso/core/internal";
 import type { ModelFailure } from "@proviso/core";
-import { shownAddress } from "./shown-address.ts";
+import { shownAddress, withShownAddresses } from "./shown-address.ts";
 
 const timeoutCodes = new Set([
   "ETIMEDOUT",
@@ -43,13 +43,14 @@ export function networkFailure(error: unknown, address?: string): ModelFailure {
   const why = isBlocked ? "bad port: fetch never connects to it, whatever listens there" : deepestMessage(error);
   if (!isUnreachable(error)) return { failure: "throttle", kind: "unknown", message: why };
   const where = address === undefined ? "The server" : `The server at ${shownAddress(address)}`;
-  return { failure: "throttle", kind: "network", message: `${where} could not be reached: ${why}` };
+  const message = `${where} could not be reached: ${why}`;
+  return { failure: "throttle", kind: "network", message, ...(isBlocked ? { retry: false } : {}) };
 }
 
-/** "Connection error." says less than the socket's own error below it. */
+/** "Connection error." says less than the socket's own error below it. Addresses in it are shown without credentials. */
 export function deepestMessage(error: unknown): string {
   const deepest = chainOf(error).findLast(({ message }) => message !== "")?.message;
-  return deepest ?? (typeof error === "string" && error !== "" ? error : "The request failed.");
+  return withShownAddresses(deepest ?? (typeof error === "string" && error !== "" ? error : "The request failed."));
 }
 
 function codeOf(error: Error): string {
