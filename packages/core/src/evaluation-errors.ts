@@ -18,7 +18,7 @@ export interface EvaluationDetails {
   readonly promptName: string;
   /** What the provider answered, as it was received. */
   readonly providerPayload?: unknown;
-  /** What was spent before it failed. */
+  /** What the requests of the evaluation spent before it failed, without the evaluations inside its tools. */
   readonly usage: Usage;
   /** Answered calls only: can be given to the next evaluation as `messages`. */
   readonly messages: readonly Message[];
@@ -36,7 +36,10 @@ export abstract class PromptEvaluationError extends ProvisoError {
   readonly promptName: string;
   /** What the provider answered, as it was received; undefined where it answered nothing. */
   readonly providerPayload: unknown;
-  /** What the evaluation spent until it failed. */
+  /**
+   * What the requests of the evaluation spent until it failed. What its tools evaluated is not in it; a tracker given as
+   * `budget` has the whole: `trackBudget()` only counts.
+   */
   readonly usage: Usage;
   /** The history until the failure; `continueFrom` takes the error and goes on from there. */
   readonly messages: readonly Message[];

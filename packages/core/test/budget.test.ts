@@ -24,15 +24,27 @@ describe("LIM-4 budgets", () => {
   test.each(["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxCostUsd"] as const)(
     "LIM-4 %s must be a positive number",
     (name) => {
-      for (const value of [0, -1, NaN, Infinity, "10", null]) {
+      for (const value of [0, -1, NaN, Infinity, "10", null, 5n]) {
         const error = caught(() => trackBudget({ maxTotalTokens: 1, [name]: value } as Budget));
-        const shown = typeof value === "string" ? `"${value}"` : String(value);
+        const shown = value === "10" ? '"10"' : value === 5n ? "5n" : String(value);
         expect(error).toBeInstanceOf(DefinitionError);
         expect(error.message).toBe(`The budget's ${name} must be a positive number, not ${shown}.`);
       }
       expect(trackBudget({ [name]: 0.5 }).exceeded()).toBeUndefined();
     },
   );
+
+  test("LIM-4 without a budget a tracker only counts, and a budget that is none is no such tracker", () => {
+    const tracker = trackBudget();
+    spend(tracker, used(1_000_000, 5, 900));
+    expect(tracker.consumed).toEqual(used(1_000_000, 5, 900));
+    expect(tracker.exceeded()).toBeUndefined();
+    expect(tracker.remaining().costUsd).toBe(Infinity);
+    expect(tracker.budget).toEqual({});
+    for (const none of [undefined, null]) {
+      expect(caught(() => trackBudget(none as never))).toBeInstanceOf(DefinitionError);
+    }
+  });
 
   test("LIM-4 a deadline is a limit", () => {
     const tracker = trackBudget({ deadline: deadlineIn(1_000) });

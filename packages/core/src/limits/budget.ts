@@ -68,6 +68,12 @@ export interface SavedBudget {
   readonly consumed: Usage;
 }
 
+/** What `toJSON` of a tracker returned, or as much of it as is known. */
+interface GivenSavedBudget {
+  /** What was spent before; counts that are left out are 0. */
+  readonly consumed?: (ReportedUsage & { readonly estimated?: boolean | undefined }) | undefined;
+}
+
 /** A tracker of `trackBudget`. */
 export interface TrackedBudget extends BudgetTracker {
   /** What was spent so far, for `trackBudget` after a restart. Requests that are under way are not in it. */
@@ -84,7 +90,12 @@ const budgetNames = {
 const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxCostUsd"] as const;
 
 /**
- * Counts against one budget what all evaluations spend that are given it. `saved.consumed` is what was spent before, as
+ * Only counts what all evaluations spend that are given it, those inside their tools too: `consumed` has the whole.
+ * Nothing is limited.
+ */
+export function trackBudget(): TrackedBudget;
+/**
+ * Counts against one budget what all evaluations spend that are given it, those inside their tools too. `saved.consumed` is what was spent before, as
  * `toJSON` of an earlier tracker returned it; counts that are left out are 0.
  * @example
  * ```ts
@@ -97,11 +108,10 @@ const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxC
  * @throws {DefinitionError} when the budget has no limit, or one that is not a positive number, and for a saved count
  * that is negative or not finite.
  */
-export function trackBudget(
-  budget: Budget,
-  saved: { readonly consumed?: (ReportedUsage & { readonly estimated?: boolean | undefined }) | undefined } = {},
-): TrackedBudget {
-  const limits = checkedLimits(budget);
+export function trackBudget(budget: Budget, saved?: GivenSavedBudget): TrackedBudget;
+export function trackBudget(...given: [] | [budget: Budget, saved?: GivenSavedBudget]): TrackedBudget {
+  const [budget, saved = {}] = given.length === 0 ? [{}] : given;
+  const limits = given.length === 0 ? unlimited : checkedLimits(budget);
   let consumed = restoredUsage(saved);
   let open = 0;
   let reserved = nothing;
@@ -180,6 +190,13 @@ function passed(consumed: Usage, limits: BudgetAmounts): BudgetDimension | undef
 function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
+
+const unlimited: BudgetAmounts = {
+  totalTokens: Infinity,
+  inputTokens: Infinity,
+  outputTokens: Infinity,
+  costUsd: Infinity,
+};
 
 function checkedLimits(budget: Budget): BudgetAmounts {
   recordOf(budget, budgetNames, "A budget");

@@ -147,7 +147,10 @@ export interface PromptResponse<Output> {
   readonly output: Output;
   /** The calls with a `tool.invoked`, in their order. A call that a limit ended before it began has a message alone. */
   readonly toolResults: readonly ToolInvoked[];
-  /** What the requests of the evaluation spent. Nested evaluations have their own. */
+  /**
+   * What the requests of the evaluation spent. What its tools evaluated is not in it: each nested evaluation has its own.
+   * A tracker given as `budget` has the whole: `trackBudget()` only counts.
+   */
   readonly usage: Usage;
   /** How often the model answered. */
   readonly turns: number;
