@@ -412,3 +412,19 @@ test("MCP-8 a title stands for a description that is missing, and has the same b
   await using large = await connectRaw(tools({ inputSchema: { type: "object", properties } }));
   expect(() => mcpTools(large)).toThrow(/a schema of \d+ characters/);
 });
+
+test("MCP-4 TOOL-4 an answer without a block is that nothing was returned, and an empty text is a text", async () => {
+  const answers: readonly object[] = [{ content: [] }, { content: [{ type: "text", text: "" }] }];
+  const results: unknown[] = [];
+  for (const answer of answers) {
+    await using server = await connectRaw(({ method }) => {
+      if (method === "tools/list") return { result: { tools: [{ name: "list", inputSchema }] } };
+      return method === "tools/call" ? { result: answer } : unknown;
+    });
+    results.push((await callTool(server, "list")).result);
+  }
+  expect(results).toMatchObject([
+    { success: true, value: "", hideValue: true },
+    { success: true, value: "", hideValue: false },
+  ]);
+});
