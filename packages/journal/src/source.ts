@@ -154,19 +154,24 @@ class JournalSource implements RunSource {
     if (read.length === 0) return from === undefined ? this.#toBegin(new Summary()) : this.#toFork(from);
     if (from !== undefined && !isForkOf(read, from)) throw existsAlready(this.id);
     const standing = standingEntries(read.entries);
-    const lastAt = read.entries.at(-1)?.at ?? 0;
     if (standing.some(({ kind }) => kind === "cancelled")) throw cancelled(this.id);
-    const lastSeq = lastSeqOf(read.entries);
+    const [lastSeq, lastAt] = [lastSeqOf(read.entries), read.entries.at(-1)?.at ?? 0];
     if (lastingEnd(standing) !== undefined) {
-      const { attempt, length: next } = read;
-      return { entries: standing, attempt, lastSeq, lastAt, next, isEnded: true, unknown: [] };
+      return {
+        entries: standing,
+        attempt: read.attempt,
+        lastSeq,
+        lastAt,
+        next: read.length,
+        isEnded: true,
+        unknown: [],
+      };
     }
     if (!isAtRest(read.entries)) this.#assertGone(read.writer);
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
     this.#begin(attempt, read.length, read.summary(cut.entries), read.begunBy);
     const resumed = await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", lastAt);
-    const suspended = suspendedCalls(read.entries);
     return {
       entries: cut.entries,
       attempt,
@@ -177,7 +182,7 @@ class JournalSource implements RunSource {
       unknown: unknownCalls(read.entries),
       inside: insideAnswers(read.entries),
       lost: lostCalls(read.entries),
-      suspended,
+      suspended: suspendedCalls(read.entries),
     };
   }
 
