@@ -24,7 +24,7 @@ import { forkedEntries, isForkOf, savedFork } from "./forking.ts";
 import type { RunOptions } from "./journal.ts";
 import type { LentFile } from "./lent-file.ts";
 import { working, type Processes } from "./process-name.ts";
-import { lastSeqOf, readRun, type ReadRun } from "./reading.ts";
+import { lastOf, readRun, type ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
 import { Summary } from "./summary.ts";
 import { RunWriter, type WriteQueue } from "./writing.ts";
@@ -140,8 +140,7 @@ class JournalSource implements RunSource {
     return {
       entries,
       attempt: read.attempt,
-      lastSeq: lastSeqOf(read.entries),
-      lastAt: read.entries.at(-1)?.at ?? 0,
+      ...lastOf(read.entries),
       next: read.length,
       isEnded: true,
       unknown: [],
@@ -155,27 +154,19 @@ class JournalSource implements RunSource {
     if (from !== undefined && !isForkOf(read, from)) throw existsAlready(this.id);
     const standing = standingEntries(read.entries);
     if (standing.some(({ kind }) => kind === "cancelled")) throw cancelled(this.id);
-    const [lastSeq, lastAt] = [lastSeqOf(read.entries), read.entries.at(-1)?.at ?? 0];
+    const last = lastOf(read.entries);
     if (lastingEnd(standing) !== undefined) {
-      return {
-        entries: standing,
-        attempt: read.attempt,
-        lastSeq,
-        lastAt,
-        next: read.length,
-        isEnded: true,
-        unknown: [],
-      };
+      return { entries: standing, attempt: read.attempt, ...last, next: read.length, isEnded: true, unknown: [] };
     }
     if (!isAtRest(read.entries)) this.#assertGone(read.writer);
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
     this.#begin(attempt, read.length, read.summary(cut.entries), read.begunBy);
-    const resumed = await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", lastAt);
+    const resumed = await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", last.lastAt);
     return {
       entries: cut.entries,
       attempt,
-      lastSeq,
+      lastSeq: last.lastSeq,
       lastAt: resumed.at,
       next: this.#next,
       isEnded: false,
@@ -205,8 +196,7 @@ class JournalSource implements RunSource {
     } catch (error) {
       throw error instanceof JournalError && error.reason === "fenced" ? existsAlready(this.id) : error;
     }
-    const [lastSeq, lastAt] = [lastSeqOf(entries), entries.at(-1)?.at ?? 0];
-    return { entries, attempt: 1, lastSeq, lastAt, next: entries.length, isEnded: false, unknown: [] };
+    return { entries, attempt: 1, ...lastOf(entries), next: entries.length, isEnded: false, unknown: [] };
   }
 
   #begin(attempt: number, first: number, summary: Summary, begunBy?: string): void {
