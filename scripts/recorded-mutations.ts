@@ -151,7 +151,7 @@ export const recordedMutations: readonly Mutation[] = [
     breaks: "a run is refused that waits for the file of the call in whose code it began",
     file: "runtime/src/recording/together.ts",
     find: "  return holder && endlessWaitForFile(id, holder.name);",
-    replace: "  return holder && id === \"\" ? endlessWaitForFile(id, holder.name) : undefined;",
+    replace: '  return holder && id === "" ? endlessWaitForFile(id, holder.name) : undefined;',
     test: "packages/journal/test/file-circles.test.ts",
   },
   {

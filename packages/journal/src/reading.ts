@@ -96,7 +96,9 @@ export async function isAsRead(store: JournalStore, id: string, { length, endedB
   return !isOtherRun(endedBy, last);
 }
 
-/** Returns the number of the last event; -1: there is none. */
-export function lastSeqOf(entries: readonly JournalEntry[]): number {
-  return entries.reduce((last, entry) => (entry.kind === "event" ? Math.max(last, entry.event.seq) : last), -1);
+/** Returns the number of the last event, -1: there is none; and the time of the last entry, 0: there is none. */
+export function lastOf(entries: readonly JournalEntry[]): { readonly lastSeq: number; readonly lastAt: number } {
+  const seqs = (last: number, entry: JournalEntry): number =>
+    entry.kind === "event" ? Math.max(last, entry.event.seq) : last;
+  return { lastSeq: entries.reduce(seqs, -1), lastAt: entries.at(-1)?.at ?? 0 };
 }

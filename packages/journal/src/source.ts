@@ -2,6 +2,7 @@
 import { JournalError, systemClock, type Blobs, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
+  emptyEnd,
   entriesToReplay,
   insideAnswers,
   isAtRest,
@@ -25,7 +26,7 @@ import { forkedEntries, isForkOf, savedFork } from "./forking.ts";
 import type { RunOptions } from "./journal.ts";
 import type { LentFile } from "./lent-file.ts";
 import { working, type Processes } from "./process-name.ts";
-import { lastSeqOf, readRun, type ReadRun } from "./reading.ts";
+import { lastOf, readRun, type ReadRun } from "./reading.ts";
 import type { JournalStore } from "./store.ts";
 import { Summary } from "./summary.ts";
 import { RunWriter, type WriteQueue } from "./writing.ts";
@@ -142,8 +143,7 @@ class JournalSource implements RunSource {
     return {
       entries,
       attempt: read.attempt,
-      lastSeq: lastSeqOf(read.entries),
-      lastAt: read.entries.at(-1)?.at ?? 0,
+      ...lastOf(read.entries),
       next: read.length,
       isEnded: true,
       unknown: [],
@@ -156,23 +156,20 @@ class JournalSource implements RunSource {
     if (read.length === 0) return from === undefined ? this.#toBegin(new Summary()) : this.#toFork(from);
     if (from !== undefined && !isForkOf(read, from)) throw existsAlready(this.id);
     const standing = standingEntries(read.entries);
-    const lastAt = read.entries.at(-1)?.at ?? 0;
     if (standing.some(({ kind }) => kind === "cancelled")) throw cancelled(this.id);
-    const lastSeq = lastSeqOf(read.entries);
+    const last = lastOf(read.entries);
     if (lastingEnd(standing) !== undefined) {
-      const { attempt, length: next } = read;
-      return { entries: standing, attempt, lastSeq, lastAt, next, isEnded: true, unknown: [] };
+      return { entries: standing, attempt: read.attempt, ...last, next: read.length, isEnded: true, unknown: [] };
     }
     if (!isAtRest(read.entries)) this.#assertGone(read.writer);
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
     this.#begin(attempt, read.length, read.summary(cut.entries), read.begunBy);
-    const resumed = await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", lastAt);
-    const suspended = suspendedCalls(read.entries);
+    const resumed = await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", last.lastAt);
     return {
       entries: cut.entries,
       attempt,
-      lastSeq,
+      lastSeq: last.lastSeq,
       lastAt: resumed.at,
       next: this.#next,
       isEnded: false,
@@ -180,7 +177,7 @@ class JournalSource implements RunSource {
       inside: insideAnswers(read.entries),
       lost: lostCalls(read.entries),
       unanswered: unansweredBefore(read.entries, cut.entries),
-      suspended,
+      suspended: suspendedCalls(read.entries),
     };
   }
 
@@ -203,8 +200,7 @@ class JournalSource implements RunSource {
     } catch (error) {
       throw error instanceof JournalError && error.reason === "fenced" ? existsAlready(this.id) : error;
     }
-    const [lastSeq, lastAt] = [lastSeqOf(entries), entries.at(-1)?.at ?? 0];
-    return { entries, attempt: 1, lastSeq, lastAt, next: entries.length, isEnded: false, unknown: [] };
+    return { entries, attempt: 1, ...lastOf(entries), next: entries.length, isEnded: false, unknown: [] };
   }
 
   #begin(attempt: number, first: number, summary: Summary, begunBy?: string): void {
@@ -230,13 +226,6 @@ class JournalSource implements RunSource {
       throw error instanceof JournalError && error.reason === "fenced" ? takenUp(this.id) : error;
     }
     return entry;
-  }
-
-  /** Ends an attempt in which all that happened came from the record. */
-  async #endEmpty({ kept: _, ...base }: EntryOf<"resumed">): Promise<void> {
-    const at = Math.max(base.at, systemClock.now());
-    this.append({ ...base, index: this.#next, at, kind: "ended", outcome: "failed", goesOn: true, isEmpty: true });
-    await this.flush();
   }
 
   #assertGone(writer: string): void {
@@ -296,7 +285,10 @@ class JournalSource implements RunSource {
 
   async close(): Promise<void> {
     // Where it cannot be kept, the attempt looks like one that crashed.
-    if (this.#resumed !== undefined && !this.hasFailed) await this.#endEmpty(this.#resumed).catch(() => {});
+    if (this.#resumed !== undefined && !this.hasFailed) {
+      this.append(emptyEnd(this.#resumed, this.#next));
+      await this.flush()?.catch(() => {});
+    }
     this.#isBusy = false;
     this.#stopWorking?.();
     this.#stopWorking = undefined;

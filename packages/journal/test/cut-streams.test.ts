@@ -72,7 +72,7 @@ const refusing: ModelProvider = {
   model: "refusing-1",
   capabilities: { tools: true, nativeOutput: true },
   async generate() {
-    return { failure: "throttle", kind: "unavailable", message: "No.", usage: { inputTokens: 30, outputTokens: 3 } };
+    return { failure: "throttle", kind: "server_error", message: "No.", usage: { inputTokens: 30, outputTokens: 3 } };
   },
 };
 

@@ -109,7 +109,7 @@ export function trackBudget(): TrackedBudget;
  * that is negative or not finite.
  */
 export function trackBudget(budget: Budget, saved?: GivenSavedBudget): TrackedBudget;
-export function trackBudget(...given: [] | [budget: Budget, saved?: GivenSavedBudget]): TrackedBudget {
+export function trackBudget(...given: [] | [budget: Budget, saved?: GivenSavedBudget | undefined]): TrackedBudget {
   const [budget, saved = {}] = given.length === 0 ? [{}] : given;
   const limits = given.length === 0 ? unlimited : checkedLimits(budget);
   let consumed = restoredUsage(saved);

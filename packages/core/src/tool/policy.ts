@@ -6,7 +6,6 @@ import { checkLists } from "../lists.ts";
 import type { ResourceKey } from "../resources/key.ts";
 import type { SessionState } from "../state/session.ts";
 import type { Slice } from "../state/slice.ts";
-import { describeValue } from "../values.ts";
 import type { Tool, ToolContext } from "./tool.ts";
 
 /** A call whose input a policy may look into: typed by the tools that it watches. */

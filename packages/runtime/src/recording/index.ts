@@ -1,4 +1,5 @@
 export { recordedParams } from "./begun.ts";
+export { emptyEnd, isEmptyEnd } from "./empty-attempts.ts";
 export { insideAnswers } from "./inside.ts";
 export { sessionAfter } from "./rebuilt.ts";
 export { recordedBeginning } from "./run-value.ts";
@@ -11,7 +12,6 @@ export {
   entriesToReplay,
   entriesToStep,
   isAtRest,
-  isEmptyEnd,
   lastingEnd,
   lostCalls,
   standingEntries,

@@ -161,7 +161,7 @@ export class InsideAnswers {
     this.#keys.set(run.evaluationId, this.#hashes.key(run)?.request ?? "");
     const recorded = this.#queueOf(run)?.pop();
     if (recorded === undefined) {
-      // It may have been stopped just before it asked.
+      // The evaluation may have been stopped just before it asked.
       return this.#inside.aborting.has(callAround(run).callId) ? this.#later(run, never) : undefined;
     }
     this.#isRecordedAs(run, recorded.asked);

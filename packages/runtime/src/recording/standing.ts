@@ -1,5 +1,6 @@
 // What of a record stands: the entries that the last attempt went on from, and where the next one may go on.
 import type { EvaluationFailure, ToolInvoked } from "@proviso/core";
+import { isEmptyEnd } from "./empty-attempts.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { LostCall, UnknownCall } from "./run-source.ts";
 import { StepCounter } from "./steps.ts";
@@ -22,11 +23,6 @@ export function standingEntries(entries: readonly JournalEntry[]): readonly Jour
 /** Returns the entries that a replay goes through: an attempt that is at its beginning has added nothing yet. */
 export function entriesToReplay(entries: readonly JournalEntry[]): readonly JournalEntry[] {
   return standingEntries(entries.slice(0, entries.findLastIndex(({ kind }) => kind !== "resumed") + 1));
-}
-
-/** Whether it is the end of an attempt that added nothing. */
-export function isEmptyEnd(entry: JournalEntry): boolean {
-  return entry.kind === "ended" && entry.isEmpty === true;
 }
 
 /** Leaves out what open calls, and evaluations inside them, had done: they are run again. */

@@ -10,7 +10,7 @@ import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import type { Difference, EntryContent, EntryOf, JournalEntry, RecordedEvent } from "./entries.ts";
-import { entryAt, journalEntry, type KeptEntry, type MadeEntry } from "./kept-entry.ts";
+import { entryAt, flat, journalEntry, type KeptEntry, type MadeEntry } from "./kept-entry.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
 import { emitEntry, type Delivery } from "./kept-calls.ts";
@@ -297,10 +297,4 @@ export class TapeEntries {
     if (entry.kind === "lasting" && entry.evaluationId === this.evaluationId) this.lasting = true;
     if (this.main !== undefined) emitEntry(entry, this.deliveryTo(this.main));
   }
-}
-
-/** Returns the id as one piece of text: V8 makes it of twenty, which a record would keep. Reading a letter joins them. */
-export function flat(id: string): string {
-  id.charCodeAt(0);
-  return id;
 }

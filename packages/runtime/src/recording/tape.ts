@@ -28,7 +28,7 @@ import { goesOn } from "./standing.ts";
 import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
 import { messagesLeft, optionsToAnswerAgain } from "./answered-again.ts";
-import { flat } from "./tape-entries.ts";
+import { flat } from "./kept-entry.ts";
 import { countedUnanswered, spentBefore, type Unanswered } from "./unanswered.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
