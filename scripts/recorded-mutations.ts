@@ -150,8 +150,8 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "EFF-8",
     breaks: "a run is refused that waits for the file of the call in whose code it began",
     file: "runtime/src/recording/together.ts",
-    find: "  return holder && endlessWaitForFile(id, holder.name);",
-    replace: '  return holder && id === "" ? endlessWaitForFile(id, holder.name) : undefined;',
+    find: "  return holder && endlessWaitForFile(run.id, holder.name);",
+    replace: '  return holder && run.id === "" ? endlessWaitForFile(run.id, holder.name) : undefined;',
     test: "packages/journal/test/file-circles.test.ts",
   },
   {

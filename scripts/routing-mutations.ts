@@ -44,7 +44,7 @@ export const routingMutations: readonly Mutation[] = [
     rule: "RTE-8",
     breaks: "application events of an attempt are delivered when it counts",
     file: "runtime/src/tools/recording.ts",
-    find: "run.attempt.pendingEvents.push(...own);",
+    find: "for (const each of own) run.attempt.pendingEvents.push(each);",
     replace: "deliverEvents(run, own);",
     test: againTest,
   },
