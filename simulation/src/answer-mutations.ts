@@ -103,8 +103,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "a failed attempt keeps what it reserved",
     file: runtime("request/attempt.ts"),
-    find: "granted.settle(costOfNoAnswer(run, work, answer, streamed));",
-    replace: "costOfNoAnswer(run, work, answer, streamed);",
+    find: "granted.settle(run.tape === undefined ? spend() : run.tape.unanswered(run, spend));",
+    replace: "run.tape === undefined ? spend() : run.tape.unanswered(run, spend);",
   },
   {
     name: "an answer is not charged to the budgets",
@@ -114,9 +114,9 @@ export const answerMutations: readonly Mutation[] = [
   },
   {
     name: "an attempt that failed costs nothing",
-    file: runtime("request/attempt.ts"),
-    find: "const isFree = reported === undefined && outputTokens === 0;",
-    replace: "const isFree = outputTokens >= 0;",
+    file: runtime("request/try-estimate.ts"),
+    find: "return this.outputTokens === 0;",
+    replace: "return this.outputTokens >= 0;",
   },
   {
     name: "a request that a listener aborted keeps what it reserved",

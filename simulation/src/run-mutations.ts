@@ -61,7 +61,7 @@ export const runMutations: readonly Mutation[] = [
   {
     name: "a handler begins before that is kept",
     file: recording("effects.ts"),
-    find: "return tool.readOnly === true && !this.#keeper.hasFailed ? undefined : this.#keeper.flushed();",
+    find: "return waits ? this.#keeper.flushed(by) : undefined;",
     replace: "return undefined;",
   },
   {

@@ -93,7 +93,7 @@ const hostileTemplate = fc
       values: fc.constant(given.map(([value]) => value)),
       order: fc.shuffledSubarray([...given.keys()], { minLength: given.length }),
       given: fc.constant(given),
-      title: unmarked.filter((title) => title !== ""),
+      title: unmarked.filter((title) => title.trim() !== ""),
       summary: fc.constant("Short."),
     }),
   )

@@ -89,7 +89,7 @@ describe("PRM-16 what is of another type than a definition takes is refused in w
       () => js(resourceKey)(),
       'The name of a resource must be a text, resourceKey("Stock"), not undefined.',
     ],
-    ["no budget", () => js(trackBudget)(), "A budget must be an object, not undefined."],
+    ["no budget", () => js(trackBudget)(undefined), "A budget must be an object, not undefined."],
     ["a budget that is a number", () => js(trackBudget)(5), "A budget must be an object, not 5."],
   ])("%s", (_, define, message) => {
     expect(define).toThrow(new DefinitionError(message));

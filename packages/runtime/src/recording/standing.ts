@@ -1,9 +1,10 @@
 // What of a record stands: the entries that the last attempt went on from, and where the next one may go on.
-import type { EvaluationFailure, ToolInvoked } from "@proviso/core";
+import type { ToolInvoked } from "@proviso/core";
 import { isEmptyEnd } from "./empty-attempts.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { LostCall, UnknownCall } from "./run-source.ts";
 import { StepCounter } from "./steps.ts";
+import { isCut } from "./unanswered.ts";
 
 /**
  * Returns the entries that stand, in order: those that an attempt did not go on from are left out, and so is what a call
@@ -75,29 +76,6 @@ export function callIdOf(entry: JournalEntry): string | undefined {
   return "callId" in entry ? entry.callId : undefined;
 }
 
-/** Whether a run that failed with this code goes on when it is evaluated again: a limit ended it, or what may pass. */
-const mayPass: Readonly<Record<EvaluationFailure["code"], boolean>> = {
-  deadline: true,
-  budget: true,
-  turns: true,
-  aborted: true,
-  throttled: true,
-  process: true,
-  render: true,
-  listener: true,
-  internal: true,
-  deadlock: false,
-  option: false,
-  output: false,
-  provider: false,
-  restore: false,
-  run: false,
-};
-
-export function goesOn(code: EvaluationFailure["code"]): boolean {
-  return mayPass[code];
-}
-
 /** Where the next attempt goes on. */
 export interface Cut {
   /** The entries that stand, up to the last step. */
@@ -132,6 +110,16 @@ export function lastingEnd(standing: readonly JournalEntry[]): EntryOf<"ended"> 
   return last?.kind === "ended" && last.goesOn !== true ? last : undefined;
 }
 
+/** The place of the answer that the budget of its attempt cut short: it is no step to go on from. undefined: none was. */
+function cutAnswerIn(standing: readonly JournalEntry[]): number | undefined {
+  const own = standing[0]?.evaluationId;
+  const stop = standing.findIndex((entry) => isCut(entry) && entry.evaluationId === own);
+  const answer = standing
+    .slice(0, Math.max(stop, 0))
+    .findLastIndex((entry) => entry.kind === "answered" && entry.evaluationId === own);
+  return answer === -1 ? undefined : answer;
+}
+
 /**
  * Cuts a record after its last step: an answer of the model, or the end of a call. What a limit ended counts as no step,
  * for the run goes on with other limits.
@@ -139,7 +127,8 @@ export function lastingEnd(standing: readonly JournalEntry[]): EntryOf<"ended"> 
 export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
   const own = standing[0]?.evaluationId;
   const stoppedAt = standing.findIndex((entry) => entry.kind === "stopped" && entry.evaluationId === own);
-  const before = stoppedAt === -1 ? standing : standing.slice(0, stoppedAt);
+  const end = cutAnswerIn(standing) ?? stoppedAt;
+  const before = end === -1 ? standing : standing.slice(0, end);
   const counter = new StepCounter();
   let last = -1;
   for (const [place, entry] of before.entries()) if (counter.add(entry) > 0) last = place;
@@ -277,9 +266,11 @@ export function entriesToStep(standing: readonly JournalEntry[], step: number): 
   if (step === 0) return standing.slice(0, 1);
   const own = standing[0]?.evaluationId;
   const counter = new StepCounter();
+  const cutAnswer = cutAnswerIn(standing);
   let steps = 0;
   for (const [place, entry] of standing.entries()) {
     steps += counter.add(entry);
+    if (steps === step && place === cutAnswer) return entriesToStep(standing, step - 1);
     if (steps === step) {
       const kept = standing.slice(0, feedbackAfter(standing, place) + 1);
       // What goes on from here has limits of its own.

@@ -24,7 +24,7 @@ import type { EntryContent } from "./entries.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError } from "./fault.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
-import { goesOn } from "./standing.ts";
+import { goesOn } from "./passing-failures.ts";
 import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
 import { messagesLeft, optionsToAnswerAgain } from "./answered-again.ts";

@@ -25,6 +25,15 @@ export function drawnNumbers(entry: JournalEntry | undefined): DrawnNumbers | un
   return entry.value;
 }
 
+/** Whether the budget cut an answer short: it is asked for again where the run goes on, and was paid for all the same. */
+export function isCut(entry: JournalEntry): boolean {
+  return entry.kind === "stopped" && entry.by === "cut";
+}
+
+function answeredUsage(entry: JournalEntry): Usage | undefined {
+  return entry.kind === "event" && entry.event.type === "provider.responded" ? entry.event.usage : undefined;
+}
+
 /** Sums what requests without an answer cost in the entries of a record that an attempt does not go on from; undefined: nothing. */
 export function unansweredBefore(
   entries: readonly JournalEntry[],
@@ -33,8 +42,12 @@ export function unansweredBefore(
   const own = entries[0]?.evaluationId;
   const stands = new Set(standing);
   let [ofOwn, inside] = [noUsage, noUsage];
+  let wasCut = false;
   for (const entry of entries) {
-    const usage = stands.has(entry) ? undefined : drawnNumbers(entry)?.unanswered;
+    if (entry.evaluationId === own) wasCut = isCut(entry) || (wasCut && entry.kind === "event");
+    const usage = stands.has(entry)
+      ? undefined
+      : (drawnNumbers(entry)?.unanswered ?? (wasCut ? answeredUsage(entry) : undefined));
     if (usage === undefined) continue;
     if (entry.evaluationId === own) ofOwn = addUsage(ofOwn, usage);
     else inside = addUsage(inside, usage);

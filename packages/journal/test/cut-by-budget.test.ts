@@ -1,0 +1,54 @@
+import { definePrompt, defineTool, trackBudget, type EvaluateOptions, type ModelProvider } from "@proviso/core";
+import { memoryJournal } from "@proviso/journal";
+import { modelAdapter } from "@proviso/runtime";
+import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { expect, it } from "vitest";
+import { z } from "zod";
+
+const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "seen" });
+const prompt = definePrompt({ key: "long", sections: [{ key: "task", text: "Write.", tools: [look] }] }).bind();
+const looking: ScriptedStep = { toolCalls: [{ id: "c1", name: "look" }], usage: { inputTokens: 10, outputTokens: 10 } };
+/** The scripted model shortens it to the limit that it is given. */
+const long: ScriptedStep = { text: "a".repeat(800), usage: { inputTokens: 10, outputTokens: 200 } };
+
+const evaluate = (steps: readonly ScriptedStep[], options: EvaluateOptions) => {
+  const { capabilities, ...model } = scriptedModel([...steps]);
+  const provider: ModelProvider = { ...model, capabilities: { ...capabilities, outputLimit: { least: 1 } } };
+  return modelAdapter(provider).evaluate(prompt, options);
+};
+
+it("RSM-1 RSM-6 an answer that a budget cut short is asked for again, and what it cost counts each time", async () => {
+  await using journal = memoryJournal();
+  const spent: number[] = [];
+  for (const maxTotalTokens of [100, 250]) {
+    const steps = spent.length === 0 ? [looking, long] : [long];
+    const error = (await evaluate(steps, { run: journal.run("r"), budget: { maxTotalTokens } }).catch(
+      (thrown: unknown) => thrown,
+    )) as { readonly code: string; readonly usage: { readonly totalTokens: number } };
+    expect(error).toMatchObject({ code: "budget", message: expect.stringContaining("cut the answer short") as string });
+    spent.push(error.usage.totalTokens);
+    expect((await journal.describe("r"))?.usage.totalTokens).toBe(error.usage.totalTokens);
+  }
+  const tracker = trackBudget();
+  const response = await evaluate([long], { run: journal.run("r"), budget: tracker });
+  expect(response.text).toHaveLength(800);
+  // The first turn, two answers that were cut, and the one that was not.
+  expect(spent[0]).toBeLessThanOrEqual(100);
+  expect(spent[1]).toBeGreaterThan(spent[0] ?? 0);
+  expect(response.usage.totalTokens).toBe((spent[1] ?? 0) + 210);
+  // A tracker that others share is charged for what is sent now.
+  expect(tracker.consumed.totalTokens).toBe(210);
+  const again = await evaluate([], { run: journal.replay("r") });
+  expect([again.text, again.usage]).toEqual([response.text, response.usage]);
+  expect((await journal.describe("r"))?.usage).toEqual(response.usage);
+});
+
+it("FRK-1 a fork at an answer that a budget cut short asks for it again", async () => {
+  await using journal = memoryJournal();
+  const budget = { maxTotalTokens: 100 };
+  await expect(evaluate([looking, long], { run: journal.run("r"), budget })).rejects.toMatchObject({ code: "budget" });
+  const steps = (await journal.describe("r"))?.steps ?? 0;
+  const forked = await evaluate([long], { run: journal.fork("r", { at: steps, id: "f" }) });
+  expect(forked.text).toHaveLength(800);
+  expect((await evaluate([], { run: journal.replay("f") })).text).toBe(forked.text);
+});
