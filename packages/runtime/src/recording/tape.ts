@@ -271,7 +271,8 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   }
 
   #met(by: Asked, why: Parameters<typeof savedFailure>[0]): void {
-    if (this.fault !== undefined || this.main === undefined || this.isStopped) return;
+    // What ends the wait for its resources comes after its end.
+    if (this.fault !== undefined || this.main === undefined || this.main.ended || this.isStopped) return;
     this.isStopped = true;
     if (!this.isLive) return;
     const of = this.turn === undefined ? {} : { produced: this.turn.produced() };
