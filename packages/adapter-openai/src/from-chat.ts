@@ -73,8 +73,8 @@ export function fromChat(
   };
 }
 
-/** Text, or a list of parts, as some compatible servers send. */
-function contentText(content: unknown): string {
+/** The text of a message or of a piece of one: a text, or a list of parts, as Mistral's reasoning models send it. */
+export function contentText(content: unknown): string {
   if (typeof content === "string") return content;
   return listAt({ content }, "content")
     .map((part) => textAt(part, "text"))

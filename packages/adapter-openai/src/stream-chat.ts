@@ -1,5 +1,6 @@
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
-import { errorIn } from "./from-chat.ts";
+import { argumentsAt } from "./answer-parts.ts";
+import { contentText, errorIn } from "./from-chat.ts";
 import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
 import { areWantedBack, asThoughts, chatThoughts } from "./chat-thoughts.ts";
 import type { StreamReader } from "./stream-responses.ts";
@@ -7,7 +8,10 @@ import type { StreamReader } from "./stream-responses.ts";
 interface PartialCall {
   id: string;
   name: string;
+  /** What came as text. */
   arguments: string;
+  /** The JSON of what came as an object; it counts where no text came. */
+  object: string;
 }
 
 /** Chunks of `POST /chat/completions`, put together as JSON would have had them; the first choice counts. */
@@ -24,7 +28,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   let failure: ReturnType<StreamReader["result"]> | undefined;
 
   const readDelta = (delta: Json): void => {
-    const content = textAt(delta, "content");
+    const content = contentText(delta["content"]);
     texts.content += content;
     texts.refusal += textAt(delta, "refusal");
     const thoughts = chatThoughts(delta);
@@ -79,10 +83,10 @@ function asMessage(
   annotations: readonly Json[],
   calls: readonly PartialCall[],
 ): Json {
-  const toolCalls = calls.map(({ id, name, arguments: given }) => ({
+  const toolCalls = calls.map(({ id, name, arguments: text, object }) => ({
     id,
     type: "function",
-    function: { name, arguments: given },
+    function: { name, arguments: text || object },
   }));
   return {
     role: "assistant",
@@ -113,11 +117,13 @@ class PartialCalls {
     const isAnother = name !== "" && id !== "" && last?.name !== "" && last?.id !== id;
     let call = isAnother ? undefined : last;
     if (call === undefined) {
-      this.all.push((call = { id, name: "", arguments: "" }));
+      this.all.push((call = { id, name: "", arguments: "", object: "" }));
       if (typeof index === "number") this.#lastOf.set(index, call);
     }
     call.id ||= id;
     call.name ||= name;
-    call.arguments += textAt(given, "arguments");
+    // Some servers send an object, whole.
+    if (typeof given["arguments"] === "string") call.arguments += given["arguments"];
+    else call.object ||= argumentsAt(given, "arguments");
   }
 }

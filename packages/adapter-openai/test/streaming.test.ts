@@ -144,6 +144,40 @@ test("OAI-12 Chat: pieces of calls without an index belong to the call before; l
 });
 
 test.each([
+  [
+    "arguments as an object",
+    [{ tool_calls: [{ index: 0, id: "1", function: { name: "look_up", arguments: { word: "a" } } }] }],
+  ],
+  [
+    "an empty object before the arguments as text",
+    [
+      { tool_calls: [{ index: 0, id: "1", function: { name: "look_up", arguments: {} } }] },
+      { tool_calls: [{ index: 0, function: { arguments: '{"word":"a"}' } }] },
+    ],
+  ],
+])("OAI-10 OAI-12 Chat: what compatible servers send whole, they may stream: %s", async (_, deltas) => {
+  const chunks = deltas.map((delta) => event({ id: "c", model: "m", choices: [{ index: 0, delta }] }));
+  const end = event({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] });
+  await using server = await startServer(streaming(...chunks, end, "data: [DONE]\n\n"));
+  const { message } = answerOf(await modelAt(server, "chat").generate(requestOf({ onDelta: () => {} })));
+  expect(message.toolCalls).toEqual([{ id: "1", name: "look_up", arguments: '{"word":"a"}' }]);
+});
+
+test("OAI-10 OAI-12 Chat: a content of parts is its texts, streamed as well as whole", async () => {
+  const content = [
+    { type: "thinking", thinking: [] },
+    { type: "text", text: "Hi " },
+    { type: "text", text: "you" },
+  ];
+  const chunk = event({ id: "c", model: "m", choices: [{ index: 0, delta: { content }, finish_reason: "stop" }] });
+  await using server = await startServer(streaming(chunk, "data: [DONE]\n\n"));
+  const texts: string[] = [];
+  const onDelta = (delta: ModelDelta): void => void (delta.kind === "text" && texts.push(delta.text));
+  const { message } = answerOf(await modelAt(server, "chat").generate(requestOf({ onDelta })));
+  expect([message.text, texts]).toEqual(["Hi you", ["Hi you"]]);
+});
+
+test.each([
   ["overloaded", { failure: "throttle", kind: "server_error" }],
   ["rate_limit_exceeded", { failure: "throttle", kind: "rate_limit" }],
   ["insufficient_quota", { failure: "throttle", kind: "quota_exhausted" }],

@@ -1,6 +1,7 @@
 // What a fork begins with: the entries of another run up to a step.
 import { DefinitionError, JournalError, type ToolReturn, type ToolResult } from "@proviso/core";
 import { returnedResult, shortHash, toJsonValue } from "@proviso/core/internal";
+import { namedValue } from "@proviso/runtime/internal";
 import { entriesToStep, standingEntries, withDecisions, type JournalEntry } from "@proviso/runtime/recording";
 import type { ReadRun } from "./reading.ts";
 
@@ -96,5 +97,6 @@ function resultOf(given: ToolReturn<unknown>): ToolResult {
   const returned: unknown = made === undefined ? given : made.value;
   const { message = "", hideValue = false } = made ?? {};
   const value = toJsonValue(returned)?.value ?? null;
-  return { success: true, message, value, hideValue: hideValue || returned === undefined };
+  const result = { success: true, message, value, hideValue } as const;
+  return returned === undefined ? result : namedValue(result);
 }

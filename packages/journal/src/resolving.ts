@@ -10,7 +10,7 @@ import {
 } from "@proviso/core";
 import { canonicalJson, describeValue, returnedResult, toJsonValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
-import { redactionOf } from "@proviso/runtime/internal";
+import { namedValue, redactionOf } from "@proviso/runtime/internal";
 import {
   hashOfToken,
   isAtRest,
@@ -168,8 +168,9 @@ function resultOf(given: unknown): ToolResult {
   if (made?.success !== true) return { success: false, message: made?.message ?? "" };
   if (made.files !== undefined) throw new DefinitionError("The result of a decision cannot have files.");
   const { message, hideValue, value } = made;
-  const shown = plainValue("result", value) ?? null;
-  return { success: true, message, value: shown, hideValue: hideValue || value === undefined };
+  const plain = plainValue("result", value);
+  const result = { success: true, message, value: plain ?? null, hideValue } as const;
+  return plain === undefined ? result : namedValue(result);
 }
 
 function plainValue(name: string, value: unknown): unknown {

@@ -23,6 +23,13 @@ export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
   const { SdkErrorCode } = sdk;
   if (code === SdkErrorCode.ConnectionClosed || code === SdkErrorCode.NotConnected || code === SdkErrorCode.SendFailed)
     return lostError(server, error);
+  const status = isRecord(error) && isRecord(error["data"]) ? error["data"]["status"] : undefined;
+  const isServersFault = typeof status === "number" && (status >= 500 || status < 300);
+  if (isServersFault || code === SdkErrorCode.InvalidResult || code === SdkErrorCode.ClientHttpUnexpectedContent) {
+    const what = isServersFault ? `status ${status}` : "it is not of the protocol";
+    const message = `${server} gave no answer that can be read (${what}). What it had done is not known.`;
+    return new McpError("protocol", server, message, { cause: error });
+  }
   return new McpError("protocol", server, `${server} could not be asked: ${messageOf(error)}`, { cause: error });
 }
 

@@ -425,6 +425,20 @@ test("MCP-4 TOOL-4 an answer without a block is that nothing was returned, and a
   }
   expect(results).toMatchObject([
     { success: true, value: "", hideValue: true },
-    { success: true, value: "", hideValue: false },
+    { success: true, message: "(empty)", value: "" },
   ]);
 });
+
+test.each([{ content: [{ type: "text", text: "paid" }], structuredContent: null }, { content: null }])(
+  "MCP-10 a call whose answer is not of the protocol may have been done, and the model reads that: %j",
+  async (answer) => {
+    await using server = await connectRaw(({ method }) => {
+      if (method === "tools/list") return { result: { tools: [{ name: "pay", inputSchema }] } };
+      return method === "tools/call" ? { result: answer } : unknown;
+    });
+    expect((await callTool(server, "pay")).result).toEqual({
+      success: false,
+      message: "raw gave no answer that can be read (it is not of the protocol). What it had done is not known.",
+    });
+  },
+);

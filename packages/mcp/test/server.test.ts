@@ -107,6 +107,40 @@ describe.each(["auto", "legacy"] as const)("SRV-1 SRV-2 the official client, neg
   });
 });
 
+test.each(["\n", "  ", ""])("SRV-1 a call that returns %j is done, and its client reads that", async (text) => {
+  const session = createSession({ slices: [notes] });
+  const print = defineTool({
+    name: "print",
+    description: "Prints.",
+    input: z.object({}),
+    execute(_, context) {
+      context.session.dispatch(noted({ text: "printed" }));
+      return text;
+    },
+  });
+  const client = await clientOf(served({ session, tools: [print] }), "auto");
+  const result = await client.callTool({ name: "print" });
+  expect(result.isError ?? false).toBe(false);
+  expect(result.content).toEqual([{ type: "text", text: text === "" ? "(empty)" : text }]);
+  expect(session.get(notes)).toEqual(["printed"]);
+});
+
+test("SRV-1 SEC-1 a registered secret is in no part of a result", async () => {
+  const key = "sk-served-secret-0123";
+  const show = defineTool({
+    name: "show",
+    description: "Shows.",
+    input: z.object({}),
+    output: z.object({ key: z.string() }),
+    execute: () => ({ key }),
+  });
+  const client = await clientOf(served({ tools: [show], secrets: [key] }), "auto");
+  expect(await client.callTool({ name: "show" })).toMatchObject({
+    structuredContent: { key: "[secret]" },
+    content: [{ type: "text", text: '{"key":"[secret]"}' }],
+  });
+});
+
 test("SRV-1 20 calls at once, a third of them failing, leave exactly the others' changes", async () => {
   const session = createSession({ slices: [notes] });
   const files = memoryFilesystem();

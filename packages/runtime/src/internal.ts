@@ -10,6 +10,7 @@ export { hiddenField } from "./hidden-field.ts";
 export { logSafely } from "./logging.ts";
 export { closingBracket } from "./output/brackets.ts";
 export { answerLimits } from "./output/extract.ts";
+export { namedValue } from "./tools/result.ts";
 export { parseOverride } from "./overrides.ts";
 export { pricesOf } from "./prices.ts";
 export type { Pricing } from "./prices.ts";

@@ -14,6 +14,7 @@ import { messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import { agentAdapter, createSession, type AgentRun } from "@proviso/runtime";
 import { systemId } from "@proviso/runtime/internal";
+import { redactionFor } from "../source.ts";
 import { blockOf, everyFile, textWithoutFiles } from "./file-blocks.ts";
 import type { Served } from "./options.ts";
 
@@ -33,11 +34,12 @@ export function toolCaller({ options, tools }: Served): ToolCaller {
   const environment = { clock, random, newId, logger, observers, secrets };
   const sections = [{ key: "tools", text: "A client calls one of these tools.", tools: [...tools] }];
   const prompt = definePrompt({ ns: "mcp", key: "call", sections }).bind();
+  const hide = redactionFor(secrets ?? []);
   return async (name, input, request) => {
     const call: ToolCall = { id: (newId ?? systemId)(), name, arguments: JSON.stringify(input) };
-    // The references of the message: with them are the bytes.
-    let files: readonly FileRef[] = [];
-    const answered = (message: ToolMessage): void => void (files = (message.files ?? []).map(({ file }) => file));
+    // The references of its files have their bytes with them.
+    let answer: ToolMessage | undefined;
+    const answered = (message: ToolMessage): void => void (answer = message);
     const capabilities = { files: everyFile };
     const adapter = agentAdapter(
       { name: "mcp", model: "client", capabilities, drive: (run) => drive(run, call, answered) },
@@ -54,8 +56,9 @@ export function toolCaller({ options, tools }: Served): ToolCaller {
       for await (const event of stream) {
         if (event.type === "tool.progress" && event.callId === call.id) await notify(request, event);
       }
-      const { toolResults, messages } = await stream.response;
-      const text = messages.findLast((message) => message.role === "assistant")?.text ?? "";
+      const { toolResults } = await stream.response;
+      const text = answer === undefined ? "" : hide(textWithoutFiles(answer));
+      const files = answer?.files?.map(({ file }) => file) ?? [];
       return await resultOf(
         toolResults.find(({ callId }) => callId === call.id),
         { text, files },
@@ -71,7 +74,7 @@ function deadlineFor(ms: number, clock: Parameters<typeof deadlineIn>[1]): Deadl
   return clock === undefined ? deadlineIn(ms) : deadlineIn(ms, clock);
 }
 
-/** The answer is what a model would read of the call. */
+/** The client reads the result of the call; the answer only ends the evaluation, which accepts no blank one. */
 async function drive(
   run: AgentRun,
   call: ToolCall,
@@ -81,7 +84,7 @@ async function drive(
   answered(message);
   const text = textWithoutFiles(message);
   return {
-    message: { role: "assistant", text: text === "" ? "." : text, toolCalls: [] },
+    message: { role: "assistant", text: text.trim() === "" ? "." : text, toolCalls: [] },
     usage: { inputTokens: 0, outputTokens: 0 },
     finishReason: "stop",
   };

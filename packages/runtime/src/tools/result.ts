@@ -60,9 +60,8 @@ function asJsonResult(result: Success): ToolResult {
   try {
     const json = asJson(result.value);
     if ("value" in json) {
-      // A record has null for it: that nothing was returned is kept as a value that is not shown.
-      if (json.value === undefined) return { ...result, value: null, hideValue: true };
-      return { ...result, value: json.value };
+      const { value } = json;
+      return value === undefined ? { ...result, value: null } : namedValue({ ...result, value });
     }
     const { path, problem } = json.odd;
     return failed(`${notJson}: ${path.length === 0 ? "it" : pathText("", path)} ${problem}. Return plain JSON.`);
@@ -75,6 +74,16 @@ const notJson = "The tool returned a value that is not JSON";
 
 export function failed(message: string): ToolResult {
   return { success: false, message: message === "" ? "The tool failed." : message };
+}
+
+/**
+ * A look-up that found nothing has not succeeded at anything: where a result has null or an empty text alone, its message
+ * names it in place of the value. A tool that returned nothing has null without a message.
+ */
+export function namedValue(result: Extract<ToolResult, { readonly success: true }>): ToolResult {
+  const { value, message, hideValue, files } = result;
+  if (hideValue || message !== "" || files !== undefined || (value !== null && value !== "")) return result;
+  return { ...result, message: value === null ? "null" : "(empty)", hideValue: true };
 }
 
 export function jsonOf(value: unknown): unknown {
@@ -104,7 +113,7 @@ const longestText = 64 * 1024;
  * "Done." where there is neither.
  */
 export function toolMessage(call: ToolCall, result: ToolResult, longest = longestText, secrets?: Secrets): ToolMessage {
-  const value = result.success && !result.hideValue ? valueText(result) : "";
+  const value = result.success && !result.hideValue ? valueText(result.value) : "";
   const between = result.message === "" || value === "" ? "" : "\n\n";
   const message: ToolMessage = {
     role: "tool",
@@ -133,13 +142,9 @@ export function answersAfter(
   });
 }
 
-/** Strings as they are, the rest as JSON. Of null and an empty text a message or files say enough; else they are named. */
-function valueText({ value, message, files }: Extract<ToolResult, { readonly success: true }>): string {
-  if (value === undefined) return "";
-  if (value === null || value === "") {
-    if (message !== "" || files !== undefined) return "";
-    return value === null ? "null" : "(empty)";
-  }
+/** Strings as they are, the rest as JSON, nothing as nothing. */
+function valueText(value: unknown): string {
+  if (value === null || value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 

@@ -16,8 +16,19 @@ const throwing = (error: unknown) => () => {
 
 test("TOOL-4 returning nothing is a success without a value", async () => {
   const { result, message } = await resultOf(() => undefined);
-  expect(result).toEqual({ success: true, message: "", value: null, hideValue: true });
+  expect(result).toEqual({ success: true, message: "", value: null, hideValue: false });
   expect(message).toMatchObject({ text: "Done.", isError: false });
+});
+
+test.each([
+  [null, "null"],
+  ["", "(empty)"],
+])("TOOL-5 a look-up that returned %j is no success that says nothing: its message names it", async (value, named) => {
+  const { result, message } = await resultOf(() => value);
+  expect(result).toEqual({ success: true, message: named, value, hideValue: true });
+  expect(message).toMatchObject({ text: named, isError: false });
+  const said = await resultOf(() => toolOk(value, { message: "No such customer." }));
+  expect(said.message).toMatchObject({ text: "No such customer.", isError: false });
 });
 
 test("TOOL-4 only what toolOk and toolError made is a result, a copy or a look-alike is a value", async () => {
