@@ -38,7 +38,7 @@ export abstract class PromptEvaluationError extends ProvisoError {
   readonly providerPayload: unknown;
   /**
    * What the requests of the evaluation spent until it failed. What its tools evaluated is not in it; a tracker given as
-   * `budget` has the whole: `trackBudget()` only counts.
+   * `budget` has the whole: `countSpending()` only counts.
    */
   readonly usage: Usage;
   /** The history until the failure; `continueFrom` takes the error and goes on from there. */

@@ -126,7 +126,7 @@ export type { ResourceKey } from "./resources/key.ts";
 export { isSnapshotable } from "./resources/snapshotable.ts";
 export type { Snapshotable } from "./resources/snapshotable.ts";
 
-export { trackBudget } from "./limits/budget.ts";
+export { countSpending, trackBudget } from "./limits/budget.ts";
 export type { Budget, BudgetTracker, SavedBudget, TrackedBudget } from "./limits/budget.ts";
 export { systemClock } from "./limits/clock.ts";
 export type { Clock } from "./limits/clock.ts";

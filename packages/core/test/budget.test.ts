@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { deadlineIn, DefinitionError, trackBudget, type Budget, type Usage } from "@proviso/core";
+import {
+  countSpending,
+  deadlineIn,
+  DefinitionError,
+  trackBudget,
+  type Budget,
+  type SavedBudget,
+  type Usage,
+} from "@proviso/core";
 import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import { caught } from "./support/caught.ts";
 
@@ -34,13 +42,18 @@ describe("LIM-4 budgets", () => {
     },
   );
 
-  test("LIM-4 without a budget a tracker only counts, and a budget that is none is no such tracker", () => {
-    const tracker = trackBudget();
+  test("LIM-4 LIM-13 what counts spending limits nothing and goes on after a restart, and a budget that is none limits nothing by mistake", () => {
+    const tracker = countSpending();
     spend(tracker, used(1_000_000, 5, 900));
     expect(tracker.consumed).toEqual(used(1_000_000, 5, 900));
     expect(tracker.exceeded()).toBeUndefined();
     expect(tracker.remaining().costUsd).toBe(Infinity);
     expect(tracker.budget).toEqual({});
+    const saved = JSON.parse(JSON.stringify(tracker)) as SavedBudget;
+    const later = countSpending(saved);
+    spend(later, used(1, 1, 0));
+    expect(later.consumed).toEqual(used(1_000_001, 6, 900));
+    expect(caught(() => countSpending({ consumed: { inputTokens: -1 } }))).toBeInstanceOf(DefinitionError);
     for (const none of [undefined, null]) {
       expect(caught(() => trackBudget(none as never))).toBeInstanceOf(DefinitionError);
     }

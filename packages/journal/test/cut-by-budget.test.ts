@@ -1,4 +1,4 @@
-import { definePrompt, defineTool, trackBudget, type EvaluateOptions, type ModelProvider } from "@proviso/core";
+import { countSpending, definePrompt, defineTool, type EvaluateOptions, type ModelProvider } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
@@ -29,7 +29,7 @@ it("RSM-1 RSM-6 an answer that a budget cut short is asked for again, and what i
     spent.push(error.usage.totalTokens);
     expect((await journal.describe("r"))?.usage.totalTokens).toBe(error.usage.totalTokens);
   }
-  const tracker = trackBudget();
+  const tracker = countSpending();
   const response = await evaluate([long], { run: journal.run("r"), budget: tracker });
   expect(response.text).toHaveLength(800);
   // The first turn, two answers that were cut, and the one that was not.

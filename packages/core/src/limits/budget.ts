@@ -76,7 +76,7 @@ interface GivenSavedBudget {
 
 /** A tracker of `trackBudget`. */
 export interface TrackedBudget extends BudgetTracker {
-  /** What was spent so far, for `trackBudget` after a restart. Requests that are under way are not in it. */
+  /** What was spent so far, for `trackBudget` or `countSpending` after a restart. Requests that are under way are not in it. */
   toJSON(): SavedBudget;
 }
 
@@ -90,13 +90,8 @@ const budgetNames = {
 const limitNames = ["maxTotalTokens", "maxInputTokens", "maxOutputTokens", "maxCostUsd"] as const;
 
 /**
- * Only counts what all evaluations spend that are given it, those inside their tools too: `consumed` has the whole.
- * Nothing is limited.
- */
-export function trackBudget(): TrackedBudget;
-/**
- * Counts against one budget what all evaluations spend that are given it, those inside their tools too. `saved.consumed` is what was spent before, as
- * `toJSON` of an earlier tracker returned it; counts that are left out are 0.
+ * Counts against one budget what all evaluations spend that are given it, those inside their tools too. `saved.consumed` is
+ * what was spent before, as `toJSON` of an earlier tracker returned it; counts that are left out are 0.
  * @example
  * ```ts
  * import { trackBudget } from "@proviso/core";
@@ -108,10 +103,28 @@ export function trackBudget(): TrackedBudget;
  * @throws {DefinitionError} when the budget has no limit, or one that is not a positive number, and for a saved count
  * that is negative or not finite.
  */
-export function trackBudget(budget: Budget, saved?: GivenSavedBudget): TrackedBudget;
-export function trackBudget(...given: [] | [budget: Budget, saved?: GivenSavedBudget | undefined]): TrackedBudget {
-  const [budget, saved = {}] = given.length === 0 ? [{}] : given;
-  const limits = given.length === 0 ? unlimited : checkedLimits(budget);
+export function trackBudget(budget: Budget, saved: GivenSavedBudget = {}): TrackedBudget {
+  return trackerOf(budget, checkedLimits(budget), saved);
+}
+
+/**
+ * Counts what all evaluations spend that are given it as their budget, those inside their tools too, and limits nothing.
+ * `saved.consumed` is what was spent before, as `toJSON` of an earlier tracker returned it.
+ * @example
+ * ```ts
+ * import { countSpending } from "@proviso/core";
+ *
+ * const month = countSpending({ consumed: { inputTokens: 1_000, outputTokens: 200 } });
+ * // Several evaluations share it: adapter.evaluate(prompt, { budget: month }).
+ * console.log(month.consumed.totalTokens); // 1200
+ * ```
+ * @throws {DefinitionError} for a saved count that is negative or not finite.
+ */
+export function countSpending(saved: GivenSavedBudget = {}): TrackedBudget {
+  return trackerOf({}, unlimited, saved);
+}
+
+function trackerOf(budget: Budget, limits: BudgetAmounts, saved: GivenSavedBudget): TrackedBudget {
   let consumed = restoredUsage(saved);
   let open = 0;
   let reserved = nothing;

@@ -149,7 +149,7 @@ export interface PromptResponse<Output> {
   readonly toolResults: readonly ToolInvoked[];
   /**
    * What the requests of the evaluation spent. What its tools evaluated is not in it: each nested evaluation has its own.
-   * A tracker given as `budget` has the whole: `trackBudget()` only counts.
+   * A tracker given as `budget` has the whole: `countSpending()` only counts.
    */
   readonly usage: Usage;
   /** How often the model answered. */
