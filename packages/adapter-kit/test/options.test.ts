@@ -1,4 +1,4 @@
-import { shownAddress } from "@proviso/runtime/internal";
+import { shownAddress, withShownAddresses } from "@proviso/runtime/internal";
 import { DefinitionError } from "@proviso/core";
 import { checkBaseURL, checkModelSettings, environmentVariable, type ModelSettings } from "@proviso/adapter-kit";
 import { expect, test, vi } from "vitest";
@@ -74,3 +74,22 @@ test("SEC-1 SEC-5 a long address is shown up to a segment that would be cut", ()
   expect(shownAddress(`https://x.example/${"p".repeat(180)}${key}`)).toBe("https://x.example/…");
   expect(shownAddress(path)).toBe(path);
 });
+
+test.each([
+  [
+    "POST https://x.com/a?b=1 timed out; ask ops@x.com about it",
+    "POST https://x.com/a timed out; ask ops@x.com about it",
+  ],
+  ["https://user:pass word@x.com/v1?token=tok99 failed", "https://x.com/v1 failed"],
+  ["http://localhost:8080 failed for bob@x.com", "http://localhost:8080 failed for bob@x.com"],
+  ["postgres://u:p@db/x and http://a:b@c/d: refused", "postgres://db/x and http://c/d: refused"],
+  [`${"a".repeat(400_000)}://`, `${"a".repeat(400_000)}://`],
+  ["no address: me@x.com", "no address: me@x.com"],
+])(
+  "PRO-8 of the addresses that a text quotes the credentials are left out, and nothing else is: %#",
+  (text, shown) => {
+    const begun = process.cpuUsage();
+    expect(withShownAddresses(text.repeat(1))).toBe(shown);
+    expect(process.cpuUsage(begun).user).toBeLessThan(2_000_000);
+  },
+);

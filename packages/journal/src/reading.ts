@@ -1,7 +1,7 @@
 // A run as it is read: all of its entries, and the last writer.
 import { JournalError } from "@proviso/core";
 import type { JournalEntry } from "@proviso/runtime/recording";
-import { standingEntries } from "@proviso/runtime/recording";
+import { isEmptyEnd, standingEntries } from "@proviso/runtime/recording";
 import { entriesOf } from "./format.ts";
 import { frameCheck } from "./read-frames.ts";
 import type { Frame, JournalStore } from "./store.ts";
@@ -96,9 +96,13 @@ export async function isAsRead(store: JournalStore, id: string, { length, endedB
   return !isOtherRun(endedBy, last);
 }
 
-/** Returns the number of the last event, -1: there is none; and the time of the last entry, 0: there is none. */
+/**
+ * Returns the number of the last event, -1: there is none; and the time of the last entry of an evaluation, 0: there is none.
+ * That a run goes on is written at the time of the system, which may not be that of the evaluation.
+ */
 export function lastOf(entries: readonly JournalEntry[]): { readonly lastSeq: number; readonly lastAt: number } {
   const seqs = (last: number, entry: JournalEntry): number =>
     entry.kind === "event" ? Math.max(last, entry.event.seq) : last;
-  return { lastSeq: entries.reduce(seqs, -1), lastAt: entries.at(-1)?.at ?? 0 };
+  const last = entries.findLast((entry) => entry.kind !== "resumed" && !isEmptyEnd(entry));
+  return { lastSeq: entries.reduce(seqs, -1), lastAt: last?.at ?? 0 };
 }

@@ -165,12 +165,11 @@ class JournalSource implements RunSource {
     const cut = cutAfterLastStep(standing);
     const attempt = read.attempt + 1;
     this.#begin(attempt, read.length, read.summary(cut.entries), read.begunBy);
-    const resumed = await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", last.lastAt);
+    await this.#takeOver(cut.kept, standing[0]?.evaluationId ?? "", read.entries.at(-1)?.at ?? 0);
     return {
       entries: cut.entries,
       attempt,
-      lastSeq: last.lastSeq,
-      lastAt: resumed.at,
+      ...last,
       next: this.#next,
       isEnded: false,
       unknown: unknownCalls(read.entries),
@@ -213,7 +212,7 @@ class JournalSource implements RunSource {
   }
 
   /** Going on is itself an entry: the writer before is refused from then on. */
-  async #takeOver(kept: number, evaluationId: string, before: number): Promise<EntryOf<"resumed">> {
+  async #takeOver(kept: number, evaluationId: string, before: number): Promise<void> {
     const at = Math.max(before, systemClock.now());
     const base = { index: this.#next, attempt: this.#attempt, at, evaluationId, isVoid: false };
     const entry: EntryOf<"resumed"> = { ...base, kind: "resumed", kept };
@@ -225,7 +224,6 @@ class JournalSource implements RunSource {
     } catch (error) {
       throw error instanceof JournalError && error.reason === "fenced" ? takenUp(this.id) : error;
     }
-    return entry;
   }
 
   #assertGone(writer: string): void {

@@ -3,7 +3,7 @@ import { deadlineAt, definePolicy, suspend, type EvaluateOptions } from "@provis
 import { createJournal, memoryJournal, type Journal, type RunDescription } from "@proviso/journal";
 import { memoryStore } from "@proviso/journal/internal";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { fakeEnvironment, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { describe, expect, it } from "vitest";
 import { reviewPrompt, type World } from "./runs-support.ts";
 import { listed } from "./support.ts";
@@ -95,5 +95,27 @@ describe("an attempt that ends before anything new has happened", () => {
     expect((await listed(left.entries("r"))).at(-1)).toMatchObject({ kind: "resumed" });
     expect(await left.describe("r")).toMatchObject({ state: "open" });
     await expect(evaluate([], { run: left.replay("r") })).rejects.toMatchObject({ code: "throttled" });
+    // Another one that adds nothing leaves what stood before both.
+    const again = evaluate([], { budget, run: left.run("r", { takeOver: true }) });
+    await expect(again).rejects.toMatchObject({ code: "budget" });
+    expect(await left.describe("r")).toMatchObject({ state: "failed", steps: 2 });
+    await expect(evaluate([], { run: left.replay("r") })).rejects.toMatchObject({ code: "throttled" });
+  });
+
+  it("JRN-2 RSM-15 a run that goes on keeps the clock that it is given", async () => {
+    const environment = fakeEnvironment();
+    await using journal = memoryJournal();
+    const world: World = { done: [] };
+    const evaluate = (steps: readonly ScriptedStep[], given: EvaluateOptions): Promise<unknown> =>
+      modelAdapter(scriptedModel([...steps]), { ...environment, throttle: { maxAttempts: 1 } }).evaluate(
+        reviewPrompt(world),
+        { ...given, run: journal.run("r") },
+      );
+    await expect(evaluate([noting, limited], {})).rejects.toMatchObject({ code: "throttled" });
+    await expect(evaluate([], { budget: { maxTotalTokens: 1 } })).rejects.toMatchObject({ code: "budget" });
+    await environment.clock.advance(100);
+    await evaluate([{ text: "Done." }], {});
+    const ended = (await listed(journal.entries("r"))).findLast(({ kind }) => kind === "ended");
+    expect(ended?.at).toBe(environment.clock.now());
   });
 });

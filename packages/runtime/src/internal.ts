@@ -15,7 +15,7 @@ export { parseOverride } from "./overrides.ts";
 export { pricesOf } from "./prices.ts";
 export type { Pricing } from "./prices.ts";
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure } from "./request/network-error.ts";
-export { addressesIn, shownAddress } from "./request/shown-address.ts";
+export { addressesIn, shownAddress, withShownAddresses } from "./request/shown-address.ts";
 export { boundNumbers, costNumbers, longestStopMs, meterNumbers, shareNumbers } from "./routing/pace-numbers.ts";
 export { differences } from "./resources/differences.ts";
 export type { ComparedTrees } from "./resources/differences.ts";

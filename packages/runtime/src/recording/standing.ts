@@ -14,7 +14,7 @@ export function standingEntries(entries: readonly JournalEntry[]): readonly Jour
   let standing: JournalEntry[] = [];
   for (const [place, entry] of entries.entries()) {
     const next = entry.kind === "resumed" ? entries[place + 1] : undefined;
-    if (isEmptyEnd(entry) || (next !== undefined && isEmptyEnd(next))) continue;
+    if (isEmptyEnd(entry) || (next !== undefined && (isEmptyEnd(next) || next.kind === "resumed"))) continue;
     if (entry.kind === "resumed") standing = keptOf(standing.filter(({ index }) => index < entry.kept));
     standing.push(entry);
   }

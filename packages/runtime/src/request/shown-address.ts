@@ -15,10 +15,7 @@ export function shownAddress(address: string): string {
 const scheme = /[a-z][a-z\d+.-]{0,31}$/i;
 const longestScheme = 32;
 
-/**
- * Where a text quotes addresses, in order. A password may hold any character but "://": an address goes on behind the last
- * "@" before the next address.
- */
+/** Where a text quotes addresses, in order. */
 function addressPlaces(text: string): readonly { readonly from: number; readonly to: number }[] {
   const places: { from: number; to: number }[] = [];
   const beginning = (at: number): number => {
@@ -27,14 +24,26 @@ function addressPlaces(text: string): readonly { readonly from: number; readonly
   };
   for (let at = text.indexOf("://"); at !== -1;) {
     const next = text.indexOf("://", at + 3);
-    const rest = text.slice(at, next === -1 ? text.length : beginning(next));
-    const behind = rest.lastIndexOf("@") + 1;
-    const length = rest.slice(behind).search(/[\s"'<>]/);
+    const rest = text.slice(at + 3, next === -1 ? text.length : beginning(next));
     const from = beginning(at);
-    if (from < at) places.push({ from, to: at + (length === -1 ? rest.length : behind + length) });
+    if (from < at) places.push({ from, to: at + 3 + lengthOf(rest) });
     at = next;
   }
   return places;
+}
+
+/** How much of a text belongs to the address whose host or credentials it begins with: all to a blank, which only a password may hold. */
+function lengthOf(rest: string): number {
+  const end = wordEnd(rest, 0);
+  // A user and a colon, and no port behind it.
+  if (!/^[^/?#@:]*:(?!\d*$)[^/?#@]*$/.test(rest.slice(0, end))) return end;
+  const behind = rest.indexOf("@", end);
+  return behind === -1 || /[/?#]/.test(rest.slice(end, behind)) ? end : wordEnd(rest, behind);
+}
+
+function wordEnd(text: string, from: number): number {
+  const length = text.slice(from).search(/[\s"'<>]/);
+  return length === -1 ? text.length : from + length;
 }
 
 /** The addresses that a text quotes. */

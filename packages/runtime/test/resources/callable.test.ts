@@ -93,3 +93,19 @@ test.each(["asyncDispose", "dispose"] as const)(
     expect(closed).toBe(1);
   },
 );
+
+test("TX-1 a remote client of which every name is a method takes no part: nothing is called over the wire for it", async () => {
+  const called: string[] = [];
+  const remote = (path: string): { (): Promise<string>; readonly [name: string]: () => Promise<string> } =>
+    new Proxy(() => Promise.resolve(""), {
+      get: (_, name) => (typeof name === "string" && name !== "then" ? remote(`${path}.${name}`) : undefined),
+      apply: () => Promise.resolve(void called.push(path)).then(() => "seen"),
+    }) as never;
+  const Remote = resourceKey<ReturnType<typeof remote>>("Remote");
+  const look = toolOf("look", ({ resources }) => resources.get(Remote)["look"]?.());
+  const response = await calling(fakeEnvironment(), "look").evaluate(promptOf({ tools: [look] }), {
+    resources: [provide(Remote, remote("api"))],
+  });
+  expect(response.toolResults[0]?.result).toMatchObject({ success: true, value: "seen" });
+  expect(called).toEqual(["api.look"]);
+});
