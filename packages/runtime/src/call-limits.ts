@@ -4,7 +4,7 @@ import { onAbort } from "./abort.ts";
 import type { Wanted } from "./budget-room.ts";
 import type { Granted } from "./budgets.ts";
 import { abortedFailure, type Failure, type LimitFailure } from "./failures.ts";
-import type { Limits } from "./limits.ts";
+import type { Limits, OnStop } from "./limits.ts";
 
 /** The limits of the calls that an agent makes: those of its evaluation, and they end as well where its turn has failed. */
 export class CallLimits implements Limits {
@@ -66,17 +66,12 @@ export class CallLimits implements Limits {
     return this.#limits.meetDeadline();
   }
 
-  async race<T>(
-    work: Promise<T>,
-    phase: EvaluationPhase,
-    onStop?: (failure: LimitFailure) => void,
-  ): Promise<T | LimitFailure> {
+  async race<T>(work: Promise<T>, phase: EvaluationPhase, onStop?: OnStop): Promise<T | LimitFailure> {
     const ended = work.then((value) => ({ value }));
     const first = await this.#limits.race(Promise.race([ended, this.#failing.promise]), phase, onStop);
     if (first !== undefined) return "stop" in first ? first : first.value;
     const failed = this.#failedIn(phase) as LimitFailure;
-    onStop?.(failed);
-    return failed;
+    return onStop?.(failed) ?? failed;
   }
 
   /** Leaves no listener behind. */

@@ -37,15 +37,19 @@ export interface Limits {
   meetDeadline(): LimitFailure | undefined;
   /**
    * The promise, or the failure as soon as the signal fires: what was begun is left behind. `onStop` is called with the
-   * failure before anything goes on after it.
+   * failure before anything goes on after it; what it returns is the failure then.
    */
-  race<T>(
-    work: Promise<T>,
-    phase: EvaluationPhase,
-    onStop?: (failure: LimitFailure) => void,
-  ): Promise<T | LimitFailure>;
+  race<T>(work: Promise<T>, phase: EvaluationPhase, onStop?: OnStop): Promise<T | LimitFailure>;
+  /**
+   * The limits for waits that are no step of the evaluation: for a restore, a release or a close. A record has no entry of
+   * a limit that ends such a wait. Left out: nothing is recorded.
+   */
+  readonly unrecorded?: Limits;
   close(): void;
 }
+
+/** Learns that a limit has ended a wait, and may say more of it. */
+export type OnStop = (failure: LimitFailure) => LimitFailure | void;
 
 export interface LimitOptions {
   readonly deadline?: Deadline | undefined;
@@ -158,16 +162,11 @@ class OpenLimits implements Limits {
     return this.#firedBy;
   }
 
-  race<T>(
-    work: Promise<T>,
-    phase: EvaluationPhase,
-    onStop?: (failure: LimitFailure) => void,
-  ): Promise<T | LimitFailure> {
+  race<T>(work: Promise<T>, phase: EvaluationPhase, onStop?: OnStop): Promise<T | LimitFailure> {
     return new Promise((resolve, reject) => {
       const stop = (): void => {
         const fired: LimitFailure = { ...(this.#firedBy as LimitFailure), phase };
-        onStop?.(fired);
-        resolve(fired);
+        resolve(onStop?.(fired) ?? fired);
       };
       const settle = (otherwise: () => void): void => {
         this.#waiting.delete(stop);
@@ -254,7 +253,7 @@ export function graceful({ clock }: World, limits: Limits, ms: number, behind: S
     behind.add(settled);
     void settled.then(() => behind.delete(settled));
     if (!limits.signal.aborted) {
-      const done = await limits.race(
+      const done = await (limits.unrecorded ?? limits).race(
         settled.then(() => "done" as const),
         "tool",
       );

@@ -133,6 +133,8 @@ function placesOf(
     if (afterCalls.has(entry.kind)) return { end, isLast: false };
     // A limit that the next request met is left for its turn.
     if (entry.kind === "stopped" && ofRequests.has(entry.by)) return { end, isLast: false };
+    // So is one that later calls of the turn met, for these.
+    if (entry.kind === "stopped" && isOfOthers(entries.slice(place), run, ids)) return { end, isLast: false };
     // A question that ended the attempt is left, for what comes to it.
     if (entry.kind === "suspended" && !entries.slice(place).some((later) => isEndOf(later, run, ids))) {
       return { end, isLast: false };
@@ -148,6 +150,15 @@ function placesOf(
     end = place + 1;
   }
   return { end, isLast: true };
+}
+
+/** Whether the first call that ends behind a limit is none of these. */
+function isOfOthers(behind: readonly JournalEntry[], { evaluationId }: Run, ids: ReadonlySet<string>): boolean {
+  for (const entry of behind) {
+    if (entry.kind !== "event" || entry.evaluationId !== evaluationId) continue;
+    if (entry.event.type === "tool.invoked") return !ids.has(entry.event.callId);
+  }
+  return false;
 }
 
 function isEndOf(entry: JournalEntry, { evaluationId }: Run, ids: ReadonlySet<string>): boolean {

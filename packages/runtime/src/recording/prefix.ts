@@ -108,7 +108,13 @@ export class Prefix {
     while (at < this.entries.length && !isMet(this.entries[at] as JournalEntry)) at++;
     const next = this.entries[at];
     const isNext = next?.kind === "stopped" && next.by === by && this.own.has(next.evaluationId);
-    return isNext ? this.take("stopped") : undefined;
+    return isNext && !this.#isAmongCalls(at) ? this.take("stopped") : undefined;
+  }
+
+  /** Whether what comes behind is the end of a call: the limit was met when the calls had begun, and is taken with them. */
+  #isAmongCalls(place: number): boolean {
+    const next = this.entries.slice(place + 1).find((entry) => isMet(entry) && this.own.has(entry.evaluationId));
+    return next?.kind === "event" && next.event.type === "tool.invoked";
   }
 
   /** Takes the deltas that stand before the next entry of another kind. */

@@ -1,6 +1,6 @@
 // What of a record stands: the entries that the last attempt went on from, and where the next one may go on.
 import type { ToolInvoked } from "@proviso/core";
-import { isEmptyEnd } from "./empty-attempts.ts";
+import { emptyAttempts } from "./empty-attempts.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { LostCall, UnknownCall } from "./run-source.ts";
 import { StepCounter } from "./steps.ts";
@@ -12,9 +12,9 @@ import { isCut } from "./unanswered.ts";
  */
 export function standingEntries(entries: readonly JournalEntry[]): readonly JournalEntry[] {
   let standing: JournalEntry[] = [];
+  const empty = emptyAttempts(entries);
   for (const [place, entry] of entries.entries()) {
-    const next = entry.kind === "resumed" ? entries[place + 1] : undefined;
-    if (isEmptyEnd(entry) || (next !== undefined && (isEmptyEnd(next) || next.kind === "resumed"))) continue;
+    if (empty.has(place)) continue;
     if (entry.kind === "resumed") standing = keptOf(standing.filter(({ index }) => index < entry.kept));
     standing.push(entry);
   }

@@ -234,9 +234,8 @@ export class TapeAnswers extends TapeEvents {
   estimate(run: Run, reported: ReportedUsage | undefined, estimate: UsageEstimate): UsageEstimate {
     if (run.isInside) return estimate;
     if (!this.isLive) return this.#taken("estimate") ?? estimate;
-    // Where nothing is hidden and no adapter counts files in its own way, a replay comes to the same.
-    const isOfRun = run.world.secrets !== undefined || run.files !== undefined;
-    const isNeeded = isOfRun && countUsage(reported, noUsage).estimated;
+    // An estimate depends on what is hidden, on files and, where there is a budget, on what earlier turns taught.
+    const isNeeded = countUsage(reported, noUsage).estimated;
     if (!isNeeded || this.fault !== undefined || this.#isUnanswered) return estimate;
     const { inputTokens, outputTokens } = estimate;
     this.append(run.evaluationId, { kind: "drew", value: { estimate: { inputTokens, outputTokens } } });

@@ -3,7 +3,7 @@ import type { EvaluationPhase } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { failure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
-import type { Limits } from "../limits.ts";
+import type { Limits, OnStop } from "../limits.ts";
 import { stoppedTurn } from "./kept-turn.ts";
 
 /** Where a limit was met: only the same question gets it again from a record. */
@@ -44,6 +44,9 @@ export class RecordedLimits implements Limits {
     this.#isCharged = budget === undefined || this.#isShared;
   }
 
+  get unrecorded(): Limits {
+    return this.#limits;
+  }
   get signal(): AbortSignal {
     return this.#limits.signal;
   }
@@ -86,20 +89,16 @@ export class RecordedLimits implements Limits {
     return granting instanceof Promise ? granting.then((granted) => this.#granted(granted)) : this.#granted(granting);
   }
 
-  race<T>(
-    work: Promise<T>,
-    phase: EvaluationPhase,
-    onStop?: (failure: LimitFailure) => void,
-  ): Promise<T | LimitFailure> {
+  race<T>(work: Promise<T>, phase: EvaluationPhase, onStop?: OnStop): Promise<T | LimitFailure> {
     const before = this.#fromRecord("race", phase) as LimitFailure | undefined;
     if (before !== undefined) {
       work.catch(() => {});
-      onStop?.(before);
-      return Promise.resolve(before);
+      return Promise.resolve(onStop?.(before) ?? before);
     }
     const racing = this.#limits.race(work, phase, (fired) => {
-      this.#record.met("race", fired);
-      onStop?.(fired);
+      const stopped = onStop?.(fired) ?? fired;
+      this.#record.met("race", stopped);
+      return stopped;
     });
     // Only the turn of an agent that is read from a record ends like that; else there is one promise less.
     if (this.#record.isLive()) return racing;

@@ -20,6 +20,7 @@ import type { SessionCore } from "../session/session-core.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { begunEntry, givenEntry, lastGiven, recallHistory } from "./begun.ts";
 import type { EvaluationOutcome, Tape } from "./contract.ts";
+import { endedEmpty } from "./empty-attempts.ts";
 import type { EntryContent } from "./entries.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError } from "./fault.ts";
@@ -207,8 +208,12 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       this.fault ??= this.faultOf(error);
     }
     const reason = this.fault?.reason;
-    // What was written after the end would fence who goes on.
-    if (reason === "agent" || reason === "state" || reason === "redacted") await this.source.flush()?.catch(() => {});
+    if (reason === "agent" || reason === "state" || reason === "redacted") {
+      // The run is as it was before it was refused to go on.
+      if (this.isLive && this.attempt > 1) this.appendAt(this.evaluationId, endedEmpty);
+      // What was written after the end would fence who goes on.
+      await this.source.flush()?.catch(() => {});
+    }
     await this.source.close();
     const isRefused = reason === "fenced" || reason === "suspended" || (reason === undefined && "response" in outcome);
     if (this.signal.aborted && isRefused) return { error: cancelledError(run, this.signal) };

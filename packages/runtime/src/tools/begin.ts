@@ -1,6 +1,7 @@
 import { DefinitionError, type ResourceKey, type Tool, type ToolCall, type ToolPolicy } from "@proviso/core";
 import { isGuardable, messageOf } from "@proviso/core/internal";
 import { isFailure, type LimitFailure } from "../failures.ts";
+import type { OnStop } from "../limits.ts";
 import type { Touched } from "../transactions/observed-calls.ts";
 import type { Run } from "../run.ts";
 import type { LockMode } from "../transactions/lock-state.ts";
@@ -221,8 +222,8 @@ class CallHost implements TransactionHost {
     this.callIds = callIds;
     this.isObserved = run.observing?.takesChanges === true;
   }
-  within<T>(work: Promise<T>): Promise<T | LimitFailure> {
-    return this.run.limits.race(work, "tool");
+  within<T>(work: Promise<T>, onStop?: OnStop): Promise<T | LimitFailure> {
+    return this.run.limits.race(work, "tool", onStop);
   }
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void> {
     return this.run.withinGrace(work, onError);

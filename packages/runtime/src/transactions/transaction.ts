@@ -9,6 +9,7 @@
 // 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
 import { DefinitionError, RevokedError, type AppEvent, type StreamEvent } from "@proviso/core";
 import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
+import type { OnStop } from "../limits.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
 import type { ObservedCalls } from "./observed-calls.ts";
 import type { BegunEvaluations } from "./begun-evaluations.ts";
@@ -80,7 +81,7 @@ export interface Removed {
 /** What a transaction needs of the code that begins it. */
 export interface TransactionHost extends ObservedCalls {
   /** The work, or the limit that ends the wait for it. */
-  within<T>(work: Promise<T>): Promise<T | LimitFailure>;
+  within<T>(work: Promise<T>, onStop?: OnStop): Promise<T | LimitFailure>;
   /** Waits for work, but not past the evaluation's end: then it goes on behind. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
   /** Returns the value without the secrets. */
@@ -219,10 +220,14 @@ async function waitUntilHeld(
   for (let blocked: Blocked | undefined = first; blocked; blocked = tryAcquire(transaction, wanted)) {
     const waiting = waitInLine(transaction, blocked);
     if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.holder);
-    const ended = await transaction.host.within(waiting.ready);
+    const waitedFor = `It waited for ${waiting.heldBy}, which uses ${what}.`;
+    const ended = await transaction.host.within(waiting.ready, (stop) => ({
+      ...stop,
+      message: `${stop.message} ${waitedFor}`,
+    }));
     if (isFailure(ended)) {
       waiting.cancel();
-      return { ...ended, message: `${ended.message} It waited for ${waiting.heldBy}, which uses ${what}.` };
+      return ended;
     }
     if (transaction.ended) return abortedFailure(undefined, "tool");
   }
