@@ -161,7 +161,7 @@ const plantedInTools: typeof planted = [
     { result: toolOk("ordered", { message: "!" }) },
     { step: 2, path: "order: result.message" },
   ],
-  ["no result", { result: null }, { step: 2, path: "order: result.value" }],
+  ["no result", { result: null }, { step: 2, path: "order: result.message" }],
   ["a failure", { result: toolError("No.") }, { step: 2, path: "order: result.success" }],
   ["an exception", { throws: "Sold out." }, { step: 2, path: "order: result.success" }],
   ["a field of an event", { count: 3 }, { step: 2, path: "order: dispatched[0].count" }],
