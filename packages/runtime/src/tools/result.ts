@@ -30,15 +30,10 @@ export function resultOf(returned: unknown, output?: Schema): ToolResult | Promi
   };
   if (!result.success) return failed(result.message);
   if (isA(result.value, Error)) return failed(messageOf(result.value));
-  const bare = result.files === undefined ? result : withoutFiles(result);
-  return output === undefined ? asJsonResult(bare) : checkedResult(bare, output);
+  return output === undefined ? asJsonResult(result) : checkedResult(result, output);
 }
 
-type Success = Omit<Extract<ReturnedResult, { readonly success: true }>, "files">;
-
-function withoutFiles({ files: _, ...bare }: Extract<ReturnedResult, { readonly success: true }>): Success {
-  return bare;
-}
+type Success = Extract<ReturnedResult, { readonly success: true }>;
 
 function checkedResult(result: Success, output: Schema): ToolResult | Promise<ToolResult> {
   const unchecked = (error: unknown): ToolResult =>
@@ -56,12 +51,14 @@ function checkedResult(result: Success, output: Schema): ToolResult | Promise<To
   }
 }
 
-function asJsonResult(result: Success): ToolResult {
+/** The result without its files, which are read apart. */
+function asJsonResult({ files, ...result }: Success): ToolResult {
   try {
     const json = asJson(result.value);
     if ("value" in json) {
       const { value } = json;
-      return value === undefined ? { ...result, value: null } : namedValue({ ...result, value });
+      if (value === undefined) return { ...result, value: null };
+      return files === undefined ? namedValue({ ...result, value }) : { ...result, value };
     }
     const { path, problem } = json.odd;
     return failed(`${notJson}: ${path.length === 0 ? "it" : pathText("", path)} ${problem}. Return plain JSON.`);
