@@ -123,8 +123,8 @@ export function userParts(
   marked?: { readonly places: readonly number[]; readonly options: ByProvider },
 ): UserPart[] {
   const parts = markedParts(message, marked?.places);
-  const said = parts.filter((part) => part.kind === "file" || !isBlank(part.text));
-  return (said.length === 0 ? parts : said).map((part): UserPart => {
+  const sent = parts.filter((part) => part.kind === "file" || !isBlank(part.text));
+  return (sent.length === 0 ? parts : sent).map((part): UserPart => {
     const given: UserPart =
       part.kind === "text" ? { type: "text", text: part.text } : filePart(model, part.file, bytesOf);
     const mark = part.cache === true ? marked?.options : undefined;

@@ -223,7 +223,7 @@ function replayedParts(
       const made = madePart(model, file, bytesOf);
       return [part.providerOptions === undefined ? made : { ...made, providerOptions: part.providerOptions }];
     }
-    // One that has options carries something beside its text, the seal of a thought say.
+    // A text with options carries something else, the seal of a thought for example.
     if (part.type === "text" && isBlank(part.text) && part.providerOptions === undefined) return [];
     if (!isOwnCall(part)) return [part];
     const call = toolCalls[at++];

@@ -90,7 +90,7 @@ describe("MCP-3 a listing with nulls", () => {
       expect((await callTool(server, name)).result).toMatchObject({ success: true });
   });
 
-  test("MCP-1 a server that was reached, and whose listing cannot be read, is not said to be out of reach", async () => {
+  test("MCP-1 a server that was reached, and whose listing cannot be read, is not reported as out of reach", async () => {
     const error = await listed([{ name: 5 }]).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       reason: "connect",

@@ -305,7 +305,7 @@ describe("MCP-10 a session that the service does not know any more", () => {
     ["plain text", "Invalid session ID\n"],
     ["an object of its own", '{"error":"Session not found"}'],
     ["the SDK's code", '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Expired"}}'],
-  ])("MCP-10 a session that is not known, said in %s", async (_, body) => {
+  ])("MCP-10 a session that is not known, reported in %s", async (_, body) => {
     const { spec, asked } = service();
     let knows = true;
     const fetchOf: typeof fetch = async (url, init) => {
