@@ -122,7 +122,9 @@ export function userParts(
   bytesOf: BytesOf,
   marked?: { readonly places: readonly number[]; readonly options: ByProvider },
 ): UserPart[] {
-  return markedParts(message, marked?.places).map((part): UserPart => {
+  const parts = markedParts(message, marked?.places);
+  const sent = parts.filter((part) => part.kind === "file" || !isBlank(part.text));
+  return (sent.length === 0 ? parts : sent).map((part): UserPart => {
     const given: UserPart =
       part.kind === "text" ? { type: "text", text: part.text } : filePart(model, part.file, bytesOf);
     const mark = part.cache === true ? marked?.options : undefined;
@@ -135,9 +137,14 @@ function merged(a: ByProvider | undefined, b: ByProvider): ByProvider {
   return Object.fromEntries(Object.entries(b).map(([name, options]) => [name, { ...a?.[name], ...options }]));
 }
 
+/** Whether a text is left out where something else is sent: Anthropic and Bedrock refuse a block of blanks. */
+export function isBlank(text: string): boolean {
+  return text.trim() === "";
+}
+
 /** What a tool answered, its text first: some services have one place for the text of an answer. */
 export function toolContent(model: LanguageModel, message: ToolMessage, bytesOf: BytesOf): ToolOutput {
-  const text = message.text === "" ? [] : [{ type: "text" as const, text: message.text }];
+  const text = isBlank(message.text) ? [] : [{ type: "text" as const, text: message.text }];
   const files = (message.files ?? []).map(({ file }) => filePart(model, file, bytesOf));
   return { type: "content", value: [...text, ...files] };
 }

@@ -18,7 +18,7 @@ import {
   wireName,
   type BytesOf,
 } from "@proviso/adapter-kit";
-import { madePart, toolContent, userParts } from "./files.ts";
+import { isBlank, madePart, toolContent, userParts } from "./files.ts";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
 import { providerTool } from "./provider-tools.ts";
 import { withinBound } from "./thinking.ts";
@@ -129,6 +129,7 @@ function promptOf(call: Call, request: ModelRequest): LanguageModelV4Prompt {
   const { bytesOf } = request;
   let answers: ToolPart[] | undefined;
   for (const message of request.messages) {
+    if (message.role === "system" && isBlank(message.text)) continue;
     const places = marks?.get(message);
     if (message.role !== "tool") {
       answers = undefined;
@@ -154,7 +155,7 @@ function markedMessages(
   const { role } = message;
   if (role === "user") return [{ role, content: userParts(model, message, bytesOf, marked) }];
   return markedParts(message, marked.places).flatMap((part): PromptMessage[] => {
-    if (part.kind === "file") return [];
+    if (part.kind === "file" || isBlank(part.text)) return [];
     const providerOptions = part.cache === true ? { providerOptions: marked.options } : {};
     return [{ role, content: part.text, ...providerOptions }];
   });
@@ -196,7 +197,10 @@ function toolAnswer(model: LanguageModel, message: ToolMessage, bytesOf: BytesOf
 function rebuiltParts(model: LanguageModel, message: AssistantMessage): AssistantPart[] {
   const { toolCalls } = message;
   const text = message.files === undefined ? message.text : labelledText(message);
-  return [...(text === "" ? [] : [{ type: "text" as const, text }]), ...toolCalls.map((call) => callPart(model, call))];
+  return [
+    ...(isBlank(text) ? [] : [{ type: "text" as const, text }]),
+    ...toolCalls.map((call) => callPart(model, call)),
+  ];
 }
 
 /** undefined when the parts are another provider's, or no longer belong to the message's calls or files. */
@@ -219,6 +223,8 @@ function replayedParts(
       const made = madePart(model, file, bytesOf);
       return [part.providerOptions === undefined ? made : { ...made, providerOptions: part.providerOptions }];
     }
+    // A text with options carries something else, the seal of a thought for example.
+    if (part.type === "text" && isBlank(part.text) && part.providerOptions === undefined) return [];
     if (!isOwnCall(part)) return [part];
     const call = toolCalls[at++];
     return [call === undefined ? part : { ...part, ...callPart(model, call) }];

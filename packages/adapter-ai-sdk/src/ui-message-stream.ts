@@ -8,6 +8,7 @@ import {
   type ProviderToolUsed,
   type Source,
   type StreamEvent,
+  type ToolResult,
 } from "@proviso/core";
 import { checkOptionNames, parseJson } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
@@ -232,7 +233,7 @@ class PageMessage {
     if (event.type !== "tool.invoked") return [];
     const { callId: toolCallId, name: toolName, params: input, result } = event;
     if (result.success) {
-      const output = result.value ?? result.message;
+      const output = outputOf(result);
       return [{ type: "tool-output-available", toolCallId, output, dynamic: true }];
     }
     const errorText = result.message;
@@ -267,4 +268,10 @@ function providerCall(event: ProviderToolUsed): readonly UIMessageStreamChunk[] 
 
 function codeOf(error: unknown): string {
   return isEvaluationFailure(error) ? error.code : "internal";
+}
+
+/** What a page is shown of a result: its value, and the message where there is none. A tool that returned null has null. */
+function outputOf({ value, message, hideValue }: Extract<ToolResult, { readonly success: true }>): unknown {
+  const isNull = value === null && hideValue === true && message === "null";
+  return isNull ? null : (value ?? message);
 }

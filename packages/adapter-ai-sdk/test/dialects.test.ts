@@ -19,6 +19,8 @@ const wires = [
   { name: "gemini", model: google, family: "google" },
 ] as const;
 
+/** A picture of one pixel. */
+const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 let noted: string[] = [];
 const note = defineTool({
   name: "note",
@@ -100,6 +102,44 @@ test("CCH-2 a lifetime of an hour is asked for, and counted as one, by Anthropic
   expect(usage.cacheWriteTokens).toBeGreaterThan(1_300);
   expect(simulator.requests[0]?.answer).toMatchObject({
     usage: { cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: usage.cacheWriteTokens } },
+  });
+});
+
+describe("AIS-8 a text of blanks, which Anthropic refuses, is left out", () => {
+  test.each(["evaluate", "stream"] as const)("AIS-8 LOOP-2 before the calls of a turn: %s", async (way) => {
+    await using simulator = await startSimulator({
+      steps: [
+        { ...(calling("one") as object), text: "\n\n" },
+        { reasoning: "And one more.", ...(calling("two") as object), text: " " },
+        { text: "Done." },
+      ],
+    });
+    const response = await evaluated(aiSdk({ model: anthropic(simulator) }), way);
+    expect(response.output).toBe("Done.");
+    expect(response.messages[1]).toMatchObject({ role: "assistant", text: "\n\n" });
+    await using other = await startSimulator({ steps: [{ text: "Gone on." }] });
+    const messages = response.messages.map((message) => {
+      if (message.role !== "assistant") return message;
+      const { providerItems: _, ...rest } = message;
+      return rest;
+    });
+    const { output } = await aiSdk({ model: anthropic(other) }).evaluate("More.", { messages });
+    expect(output).toBe("Gone on.");
+  });
+
+  test.each([{}, { cache: "auto" as const }])("AIS-8 of the system and beside a file: %o", async (settings) => {
+    const noted = definePrompt({
+      key: "noted",
+      params: z.object({ notes: z.string(), picture: z.instanceof(File) }),
+      sections: [
+        { key: "notes", role: "system", text: "{{notes}}", cached: true },
+        { key: "ask", role: "user", text: " {{picture}}\n{{picture}} What is it?" },
+      ],
+    });
+    await using simulator = await startSimulator({ steps: [{ text: "A dot." }] });
+    const picture = new File([Uint8Array.from(atob(dot), (letter) => letter.charCodeAt(0))], "dot.png");
+    const bound = noted.bind({ notes: " ", picture });
+    expect((await aiSdk({ model: anthropic(simulator) }).evaluate(bound, { settings })).output).toBe("A dot.");
   });
 });
 

@@ -103,6 +103,18 @@ test("AIS-25 a tool call is shown with its arguments, its progress and its resul
   expect(parts[1]).toMatchObject({ state: "output-available", input: { a: 1, b: 2 }, output: { sum: 3 } });
 });
 
+test.each([
+  ["null", null, null],
+  ["an empty text", "", ""],
+  ["nothing", undefined, ""],
+  ["false", false, false],
+])("AIS-25 TOOL-5 a tool that returned %s is shown so", async (_, returned, output) => {
+  const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => returned });
+  const prompt = definePrompt({ key: "look", sections: [{ key: "ask", text: "Look.", tools: [look] }] }).bind();
+  const { parts } = await readOverHttp(scripted([toolCall({}, "look"), { text: "Done." }]), prompt);
+  expect(parts[1]).toMatchObject({ state: "output-available", output });
+});
+
 test("AIS-25 a call that failed, one that does not fit and an unknown tool are shown as what they are", async () => {
   const { parts } = await readOverHttp(
     scripted([toolCall({ a: -1, b: 2 }), toolCall({ a: "x" }), toolCall({}, "subtract"), { text: "Sorry." }]),

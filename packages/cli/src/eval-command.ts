@@ -38,23 +38,26 @@ export async function evalCommand(args: readonly string[], world: World): Promis
   await using recording = asked.runs === undefined ? undefined : await recordingFor({ runs: asked.runs }, {}, world);
   const options = { ...asked.options, compareWith, journal: recording, signal, clock: world.clock };
   // No eval spends anything while another one cannot be run.
-  for (const one of wanted) if (!signal.aborted) await evals.checkEval(one, options).catch(unlessAborted(signal));
+  for (const one of wanted)
+    if (!signal.aborted) await evals.checkEval(one, options).catch(unlessAborted(signal, ofEval(one, wanted, asked)));
   const store = refused(() => evals.sqliteEvalStore(resolve(world.cwd, asked.store)));
   const reports: EvalReport[] = [];
   let fault: string | undefined;
+  let saysWhere = (message: string): string => message;
   try {
     for (const one of wanted) {
       if (signal.aborted) break;
+      saysWhere = ofEval(one, wanted);
       await ran(one, { asked, options: { ...options, store }, reports }, evals, world);
     }
   } catch (error) {
     // What is paid for is reported, whatever became of what came after it.
-    if (reports.length === 0) unlessAborted(signal)(error);
-    else fault = messageOf(error);
+    if (reports.length === 0) unlessAborted(signal, saysWhere)(error);
+    else fault = saysWhere(messageOf(error));
   } finally {
     await store.close();
   }
-  const passes = fault === undefined && reports.every((report) => report.passes);
+  const passes = !signal.aborted && fault === undefined && reports.every((report) => report.passes);
   const error = fault === undefined ? {} : { error: { code: "eval", message: inOneLine(fault) } };
   if (asked.isJson) world.out(document({ passes, reports, ...error }));
   if (fault !== undefined && !signal.aborted) world.err(inOneLine(fault));
@@ -188,14 +191,21 @@ function refused<T>(work: () => T): T {
 }
 
 /** What an abort makes of a run that has not begun is no fault. */
-function unlessAborted({ aborted }: AbortSignal): (error: unknown) => void {
+function unlessAborted({ aborted }: AbortSignal, saysWhere: (message: string) => string): (error: unknown) => void {
   return (error) => {
-    if (!aborted) refuse(error);
+    if (!aborted) refuse(error, saysWhere);
   };
 }
 
-function refuse(error: unknown): never {
-  throw error instanceof DefinitionError ? new UsageError(error.message) : error;
+function refuse(error: unknown, saysWhere = (message: string): string => message): never {
+  throw error instanceof DefinitionError ? new UsageError(saysWhere(error.message)) : error;
+}
+
+/** Says of which eval a message is, where there are several. */
+function ofEval({ name }: Eval, wanted: readonly Eval[], asked?: Asked): (message: string) => string {
+  if (wanted.length === 1) return (message) => message;
+  const hint = asked?.options.onlyRows === undefined ? "" : " --rows are of each eval: name one with --filter.";
+  return (message) => `${name}: ${message}${hint}`;
 }
 
 /** A report is at least as wide as its numbers need. */

@@ -1,4 +1,4 @@
-import { AbortedError, isEvaluationFailure } from "@proviso/core";
+import { AbortedError, DefinitionError, isEvaluationFailure } from "@proviso/core";
 import { printable } from "@proviso/core/internal";
 import type {
   EvaluateOptions,
@@ -142,9 +142,14 @@ async function evaluated(evaluation: Evaluation): Promise<Outcome> {
     for await (const event of stream) seen.add(event);
     return { runId: run?.id, response: await stream.response };
   } catch (error) {
+    const hasBegun = seen.facts().evaluationId !== "";
+    if (error instanceof DefinitionError && options.session !== undefined && !hasBegun) {
+      // An adapter of another copy of the runtime makes a session of its own.
+      return evaluated({ ...evaluation, options: { ...options, session: undefined } });
+    }
     if (!isEvaluationFailure(error)) throw error;
-    // What cannot begin leaves no run.
-    const isRecorded = run !== undefined && (await recording?.has(run.id)) === true;
+    // What cannot begin leaves no run. Where the record cannot be read, the evaluation's own error is what is reported.
+    const isRecorded = run !== undefined && (await recording?.has(run.id).catch(() => hasBegun)) === true;
     return { runId: isRecorded ? run.id : undefined, error };
   }
 }

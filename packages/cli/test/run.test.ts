@@ -280,6 +280,49 @@ test("CLI-6 the second SIGINT ends the command at once", async () => {
   expect((await running.ended).code).toBe(130);
 });
 
+test("CLI-5 an adapter of another copy of the runtime, which takes no session of this one, makes its own", async () => {
+  const folder = await project(`import base from ${JSON.stringify(join(processes, "config.ts"))};
+import { DefinitionError } from "@proviso/core";
+export default { adapter(options) {
+  const adapter = base.adapter(options);
+  return { name: adapter.name, stream(prompt, given) {
+    if (given.session !== undefined) throw new DefinitionError("This session was made by another copy of @proviso/runtime.");
+    return adapter.stream(prompt, given);
+  } };
+} };\n`);
+  await modulesBeside(folder);
+  for (const flags of [["--no-runs"], []]) {
+    const { code, stdout } = await inProcess(folder, ["run", `${greetings}#fixed`, "--json", ...flags]);
+    expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({ code: 0, usage: { totalTokens: 15 } });
+  }
+});
+
+test("CLI-2 where the record cannot be read after a failure, the failure is what is reported", async () => {
+  const folder = await project(`import { modelAdapter } from "@proviso/runtime";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+const damage = (folder) => {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) damage(path);
+    // As long as before, so that more is written behind it.
+    else writeFileSync(path, readFileSync(path, "utf8").slice(0, -2) + "]\\n");
+  }
+};
+export default { adapter: (options) => modelAdapter({
+  name: "damaging", model: "m", capabilities: { tools: true, nativeOutput: true },
+  async generate() {
+    const folder = join(import.meta.dirname, "mine");
+    while (!existsSync(folder) || readdirSync(folder).length === 0) await new Promise((next) => setTimeout(next, 5));
+    damage(folder);
+    return { failure: "provider", reason: "content_filter", message: "That is refused." };
+  },
+}, options) };\n`);
+  await modulesBeside(folder);
+  const { code, stdout } = await inProcess(folder, ["run", "slow.md", "--json", "--runs", "mine/"]);
+  expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({ code: 1, error: { code: "provider" } });
+});
+
 test("CLI-10 a config that cannot be is one line that names its setting, and exit 2", async () => {
   for (const [config, says] of [
     ["export default { adaptr: 1 };", "did you mean adapter?"],

@@ -60,7 +60,7 @@ test.each([
 test("EVL-50 CLI-1 CLI-2 what keeps a later eval from being run leaves the reports before it, and exits 1", async () => {
   const { folder, module } = await twoEvals(`data: (async function* () { yield rows[0]!; yield rows[0]!; })()`);
   const { code, stdout, stderr } = await inProcess(folder, ["eval", module, "--json"]);
-  const message = 'The data cannot be used: rows 1 and 2 have the id "r0".';
+  const message = 'second: The data cannot be used: rows 1 and 2 have the id "r0".';
   expect(JSON.parse(stdout)).toMatchObject({
     passes: false,
     reports: [{ name: "first", passes: true, spent: { totalTokens: 110 } }],
@@ -78,5 +78,27 @@ test("EVL-50 CLI-6 an abort while rows are looked at, or waited for, is an inter
   );
   const { code, stdout } = await inProcess(folder, ["eval", module, "--json"], { signal: AbortSignal.timeout(1_500) });
   expect(code).toBe(130);
-  expect(JSON.parse(stdout)).toMatchObject({ reports: [{ name: "first" }] });
+  expect(JSON.parse(stdout)).toMatchObject({ passes: false, reports: [{ name: "first", passes: true }] });
+});
+
+test("EVL-50 CLI-7 an eval that is interrupted before it has a report has not passed", async () => {
+  const { folder, module } = await twoEvals(
+    `data: (async function* () { await new Promise(() => {}); yield rows[0]!; })()`,
+  );
+  const args = ["eval", module, "--json", "--filter", "second"];
+  const { code, stdout } = await inProcess(folder, args, { signal: AbortSignal.timeout(500) });
+  expect({ code, stdout: JSON.parse(stdout) as unknown }).toEqual({
+    code: 130,
+    stdout: { passes: false, reports: [] },
+  });
+});
+
+test("EVL-50 of several evals an error names the one it is of", async () => {
+  const { folder, module } = await twoEvals(`data: rows.slice(1)`);
+  const of = async (...flags: readonly string[]): Promise<string> =>
+    (await inProcess(folder, ["eval", module, ...flags])).stderr;
+  expect(await of("--sample", "10")).toContain("second: A sample of 10 cannot be drawn from 9 rows.");
+  const hint = "--rows are of each eval: name one with --filter.";
+  expect(await of("--rows", "r0,r1")).toContain(`second: There is no row "r0". There are 9 rows. ${hint}`);
+  expect(await of("--rows", "r0", "--filter", "second")).not.toMatch(/second: |each eval/);
 });

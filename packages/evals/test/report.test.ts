@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from "node:util";
-import { defineEval, formatReport, runEval, saveRun } from "@proviso/evals";
+import { defineEval, formatReport, memoryEvalStore, runEval, saveRun } from "@proviso/evals";
 import { describe, expect, it } from "vitest";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
 
@@ -231,6 +231,23 @@ describe("the report of an eval", () => {
       { stopEarly: true },
     );
     expect(undecided.ended).toBeUndefined();
+  });
+
+  it("STA-5 EVL-23 what is in flight when the gates are settled is kept, and the table says whose the scores are", async () => {
+    const asked: string[] = [];
+    const adapter = wordList(["Win"], asked);
+    const of = defineEval({ ...base, data: mails(400), adapter, gates: { correct: { atLeast: 0.5 } } });
+    const store = memoryEvalStore();
+    const early = await runEval(of, { stopEarly: true, store, concurrency: 16 });
+    const { counts, scores } = early.variants["default"] as (typeof early.variants)[string];
+    const { rows } = scores["correct"] ?? {};
+    expect(counts.answered).toBeGreaterThan(rows ?? 0);
+    expect(asked).toHaveLength(counts.answered);
+    expect(formatReport(early)).toContain(
+      `settled: All gates are settled by the first ${rows} rows: the scores are theirs.`,
+    );
+    await runEval(of, { store });
+    expect(asked).toHaveLength(400);
   });
 
   it("STA-7 EVL-51 a saved run has no texts, and rows are paired with it by id and content", async () => {

@@ -1,4 +1,5 @@
 // What a service answers to one request is bounded, and what shows that the connection is lost is noticed.
+import { isRecord, parseJson } from "@proviso/core/provider";
 import type { McpServerSpec } from "./options.ts";
 
 type Fetch = NonNullable<Extract<McpServerSpec, { readonly url: string }>["fetch"]>;
@@ -50,17 +51,33 @@ export function boundedFetch(given: Fetch | undefined, events: ConnectionEvents)
     const mayHaveEnded = init?.method === "POST" && sent.has("mcp-session-id") && (status === 400 || status === 404);
     if (!mayHaveEnded) return answer(body);
     const text = await answer(body).text();
-    if (status === 404 || saysThatSessionEnded(text)) events.sessionEnded();
+    if (status === 404 || saysThatSessionEnded(text, init.body)) events.sessionEnded();
     return answer(text);
   };
 }
 
-/**
- * The protocol wants 404 (revision 2025-06-18, Streamable HTTP, session management). The reference servers answer 400: "No
- * valid session ID provided" and, one that has been started again and serves one client, "Server not initialized".
- */
-function saysThatSessionEnded(text: string): boolean {
-  return /\bsession\b|not initialized/i.test(text);
+/** What servers write in an answer of 400 about a session that they do not know, or miss. */
+const endOfSession =
+  /^(bad request: )?((no valid|invalid|missing|invalid or missing) session id|session not found|mcp-session-id header is required|server not initialized)\b/i;
+
+/** The code of the protocol's own SDK for "Session not found". */
+const sessionNotFound = -32_001;
+
+/** The protocol wants 404 (revision 2025-06-18, Streamable HTTP, session management); many servers answer 400. */
+function saysThatSessionEnded(text: string, request: unknown): boolean {
+  const answer = jsonOf(text);
+  if (!isRecord(answer)) return endOfSession.test(text.trim());
+  const { id, error } = answer;
+  const asked = jsonOf(request);
+  const isOfTheCall = isRecord(asked) && asked["id"] !== undefined && asked["id"] === id;
+  if (isOfTheCall) return false;
+  const { code, message } = isRecord(error) ? error : { code: undefined, message: error ?? answer["message"] };
+  return code === sessionNotFound || (typeof message === "string" && endOfSession.test(message.trim()));
+}
+
+function jsonOf(text: unknown): unknown {
+  const read = typeof text === "string" ? parseJson(text) : undefined;
+  return read?.ok === true ? read.value : undefined;
 }
 
 /** A copy of `body`, up to `most` bytes. */

@@ -2,6 +2,7 @@ import type { Message } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { contentOf, resourcePart, type McpContent } from "./content.ts";
 import { parsePins, type McpPins } from "./definitions.ts";
+import { offers } from "./link-state.ts";
 import type { Link } from "./link.ts";
 import { checkConnectOptions, type McpConnectOptions, type McpServerSpec } from "./options.ts";
 import { serverLink } from "./server-link.ts";
@@ -102,6 +103,7 @@ export async function readFrom({ client, ask }: Link, uri: string, signal?: Abor
 
 /** What the server lists; nothing where it has no resources. */
 export async function resourcesOf({ client, ask }: Link, signal?: AbortSignal): Promise<readonly McpResourceInfo[]> {
+  if (!offers(client, "resources")) return [];
   const { resources } = await ask(
     (options) => client.listResources(undefined, { ...options, cacheMode: "refresh" }),
     signal,
@@ -115,6 +117,7 @@ export async function resourcesOf({ client, ask }: Link, signal?: AbortSignal): 
 }
 
 async function promptsOf({ client, ask }: Link): Promise<readonly McpPromptInfo[]> {
+  if (!offers(client, "prompts")) return [];
   const { prompts } = await ask((options) => client.listPrompts(undefined, { ...options, cacheMode: "refresh" }));
   return prompts.map(({ name, description, arguments: args = [] }) => ({
     name,

@@ -60,9 +60,19 @@ export function eventsFor(state: LinkState, server: string): ConnectionEvents {
   };
 }
 
+/** Whether the server says that it has any. Asked for the others, the SDK prints a line to standard output. */
+export function offers(client: Client, what: "tools" | "resources" | "prompts"): boolean {
+  return client.getServerCapabilities()?.[what] !== undefined;
+}
+
 /** Lists the tools once. */
 export async function list(client: Client, state: LinkState, options: Parameters<AskedOf<unknown>>[0]): Promise<void> {
   const { reported } = state;
+  if (!offers(client, "tools")) {
+    state.tools = [];
+    state.listed = reported;
+    return;
+  }
   const { tools } = await client.listTools(undefined, { ...options, cacheMode: "refresh" });
   state.tools = tools.map(infoOf);
   state.listed = reported;

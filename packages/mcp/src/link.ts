@@ -4,11 +4,12 @@ import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import type { McpToolInfo } from "./definitions.ts";
+import { readNullsAsAbsent } from "./lenient-lists.ts";
 import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
 import { freshTools, list, lose, newLinkState, eventsFor, type AskedOf, type LinkState } from "./link-state.ts";
-import { errorOf, loadSdk, noTimeout, type Sdk } from "./sdk.ts";
+import { errorOf, isUnreadable, loadSdk, noTimeout, type Sdk } from "./sdk.ts";
 import { startSilence } from "./silence.ts";
 import { redactionFor } from "./source.ts";
 import { callTool } from "./tool-call.ts";
@@ -64,7 +65,10 @@ export async function openLink(
     if (error instanceof McpError) throw error;
     if (late.signal.aborted)
       throw new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`, { cause: error });
-    throw new McpError("connect", server, `${server} could not be reached: ${messageOf(error)}`, { cause: error });
+    const why = isUnreadable(error, sdk)
+      ? "cannot be used: its answer is not of the protocol."
+      : `could not be reached: ${messageOf(error)}`;
+    throw new McpError("connect", server, `${server} ${why}`, { cause: error });
   } finally {
     closing.removeEventListener("abort", end);
     done.abort();
@@ -109,6 +113,7 @@ async function handshake(
   const redact = redactionFor(options.secrets);
   const state = newLinkState();
   const transport = transportFor(sdk, spec, options.secrets, eventsFor(state, shownServer(spec)));
+  readNullsAsAbsent(transport);
   const client = new sdk.Client(
     { name: "proviso", version: "0.0.0" },
     {

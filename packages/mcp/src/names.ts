@@ -13,11 +13,14 @@ export function toolName(prefix: string, name: string): string {
   return `${written.slice(0, longest - digits)}${contentHash(whole).slice(0, digits)}`;
 }
 
-/** @throws {DefinitionError} for two tools of one name, naming both. */
+/** @throws {DefinitionError} for two tools that would have one name, naming both, and for one that is listed twice. */
 export function checkNames(names: readonly (readonly [own: string, name: string])[], server: string): void {
   const known = new Map<string, string>();
   for (const [own, name] of names) {
     const other = known.get(name);
+    if (other === own) {
+      throw new DefinitionError(`${server} lists the tool ${JSON.stringify(own)} twice: leave it out with \`only\`.`);
+    }
     if (other !== undefined) {
       throw new DefinitionError(
         `The tools ${JSON.stringify(other)} and ${JSON.stringify(own)} of ${server} would both be called ${name}: leave one out with \`only\`.`,

@@ -25,12 +25,18 @@ export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
     return lostError(server, error);
   const status = isRecord(error) && isRecord(error["data"]) ? error["data"]["status"] : undefined;
   const isServersFault = typeof status === "number" && (status >= 500 || status < 300);
-  if (isServersFault || code === SdkErrorCode.InvalidResult || code === SdkErrorCode.ClientHttpUnexpectedContent) {
+  if (isServersFault || isUnreadable(error, sdk)) {
     const what = isServersFault ? `status ${status}` : "it is not of the protocol";
     const message = `${server} gave no answer that can be read (${what}). What it had done is not known.`;
     return new McpError("protocol", server, message, { cause: error });
   }
   return new McpError("protocol", server, `${server} could not be asked: ${messageOf(error)}`, { cause: error });
+}
+
+/** Whether an answer came that is not one of the protocol. */
+export function isUnreadable(error: unknown, { SdkErrorCode }: Sdk): boolean {
+  const code = isRecord(error) ? error["code"] : undefined;
+  return code === SdkErrorCode.InvalidResult || code === SdkErrorCode.ClientHttpUnexpectedContent;
 }
 
 /** The server has written its message and its data: a secret with an invisible character in it would not be recognised. */

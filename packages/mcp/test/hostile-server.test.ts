@@ -68,6 +68,43 @@ const text = (value: string): Answer => ({ result: { content: [{ type: "text", t
 const unknown: Answer = { error: { code: -32_601, message: "Method not found" } };
 const listing = (description: string): Answer => ({ result: { tools: [{ name: "list", description, inputSchema }] } });
 
+describe("MCP-3 a listing with nulls", () => {
+  const listed = (tools: readonly object[]) =>
+    connectRaw(({ method }) => {
+      if (method === "tools/list") return { result: { tools, nextCursor: null } };
+      return method === "tools/call" ? text("called") : unknown;
+    });
+  const list = { name: "list", description: "Lists.", inputSchema };
+
+  test("MCP-3 null is read as absent, and the tools can be called", async () => {
+    const nulls = { title: null, description: null, outputSchema: null, annotations: null, icons: null, _meta: null };
+    const odd = { name: "odd", ...nulls, inputSchema: { type: "object", properties: null, required: null } };
+    const hinted = { ...list, name: "hinted", inputSchema: null, annotations: { readOnlyHint: true, title: null } };
+    await using server = await listed([list, odd, hinted]);
+    expect(server.definitions).toEqual([
+      { name: "list", description: "Lists.", inputSchema, annotations: {} },
+      { name: "odd", description: "", inputSchema: { type: "object" }, annotations: {} },
+      { name: "hinted", description: "Lists.", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } },
+    ]);
+    for (const { name } of server.definitions)
+      expect((await callTool(server, name)).result).toMatchObject({ success: true });
+  });
+
+  test("MCP-1 a server that was reached, and whose listing cannot be read, is not reported as out of reach", async () => {
+    const error = await listed([{ name: 5 }]).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      reason: "connect",
+      message: "a server cannot be used: its answer is not of the protocol.",
+    });
+  });
+
+  test("MCP-2 a tool that is listed twice is refused by its name, and can be left out", async () => {
+    await using server = await listed([list, list, { ...list, name: "other" }]);
+    expect(() => mcpTools(server)).toThrow('raw lists the tool "list" twice: leave it out with `only`.');
+    expect(mcpTools(server, { only: ["other"] })).toHaveLength(1);
+  });
+});
+
 describe("MCP-6 a list that changes", () => {
   test("MCP-6 a changed tool is not called after a listing that failed", async () => {
     let listings = 0;

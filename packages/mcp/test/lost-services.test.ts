@@ -107,6 +107,8 @@ function service() {
   const act = (id: unknown, how: string | undefined): Response | Promise<Response> => {
     const json = (body: string | ReadableStream) =>
       new Response(body, { headers: { "content-type": "application/json" } });
+    const refusal = (body: unknown) =>
+      new Response(typeof body === "string" ? body : JSON.stringify(body), { status: 400 });
     switch (how) {
       case "stream ends":
         return streamOf(": nothing\n\n");
@@ -129,7 +131,17 @@ function service() {
         return promise;
       }
       case "refused":
-        return new Response(answers(id, { error: { code: -32_602, message: "Bad Request: how" } }), { status: 400 });
+        return refusal({ jsonrpc: "2.0", id, error: { code: -32_602, message: "Bad Request: how" } });
+      case "refused for a session":
+        return refusal({ jsonrpc: "2.0", id, error: { code: -32_602, message: "Session not found in the diary" } });
+      case "refused without an id":
+        return refusal({
+          jsonrpc: "2.0",
+          id: null,
+          error: { code: -32_602, message: "No training session of that name" },
+        });
+      case "refused in words":
+        return refusal("The session on Monday is full");
       case undefined:
       default:
         return json(done(id));
@@ -190,7 +202,8 @@ describe("MCP-10 a stream that is lost", () => {
   test("MCP-10 after the answer of a gateway that does not reach the service, the tools are listed first", async () => {
     const { spec, asked } = service();
     await using server = await connectMcp(spec, { callMs });
-    expect((await callTool(server, "act", { how: "gateway" })).result.message).toContain("Bad gateway");
+    const { result } = await callTool(server, "act", { how: "gateway" });
+    expect(result.message).toContain("What it had done is not known.");
     expect((await callTool(server, "act")).result).toMatchObject({ success: true });
     expect([asked("tools/list"), asked("initialize"), asked("tools/call")]).toEqual([2, 1, 2]);
   });
@@ -241,19 +254,22 @@ test("MCP-6 MCP-10 a service without sessions that was restarted is listed befor
 });
 
 describe("MCP-10 a session that the service does not know any more", () => {
-  test.each(["Bad Request: No valid session ID provided", "Bad Request: Server not initialized"])(
-    "MCP-10 400 %s: one call fails, and the next one opens the connection anew",
-    async (unknown) => {
-      const { spec, state, asked } = service();
-      await using server = await connectMcp(spec, { callMs });
-      Object.assign(state, { session: "two", unknown });
-      const { result, cause } = await callTool(server, "act");
-      expect(result.message).toContain(lost);
-      expect(cause).toMatchObject({ reason: "closed" });
-      expect((await callTool(server, "act")).result).toMatchObject({ success: true });
-      expect(asked("initialize")).toBe(2);
-    },
-  );
+  test.each([
+    "Bad Request: No valid session ID provided",
+    "Bad Request: Server not initialized",
+    "Bad Request: Mcp-Session-Id header is required",
+    "Bad Request: Missing session ID",
+    "Session not found",
+  ])("MCP-10 400 %s: one call fails, and the next one opens the connection anew", async (unknown) => {
+    const { spec, state, asked } = service();
+    await using server = await connectMcp(spec, { callMs });
+    Object.assign(state, { session: "two", unknown });
+    const { result, cause } = await callTool(server, "act");
+    expect(result.message).toContain(lost);
+    expect(cause).toMatchObject({ reason: "closed" });
+    expect((await callTool(server, "act")).result).toMatchObject({ success: true });
+    expect(asked("initialize")).toBe(2);
+  });
 
   test("MCP-10 no call fails where the connection was seen to break before", async () => {
     const { spec, state, asked, reports } = service();
@@ -267,13 +283,41 @@ describe("MCP-10 a session that the service does not know any more", () => {
     expect([asked("initialize"), asked("tools/call")]).toEqual([2, 2]);
   });
 
-  test("MCP-10 any other 400 fails its call alone", async () => {
-    const { spec, asked } = service();
+  test.each([
+    ["refused", "Bad Request: how"],
+    ["refused for a session", "Session not found in the diary"],
+    ["refused without an id", "No training session of that name"],
+    ["refused in words", "The session on Monday is full"],
+  ])("MCP-10 any other 400 fails its call alone: %s", async (how, words) => {
+    const { spec, asked, answerSlowly } = service();
     await using server = await connectMcp(spec, { callMs });
-    const { cause } = await callTool(server, "act", { how: "refused" });
+    const slow = callTool(server, "act", { how: "slow" });
+    await until(() => asked("tools/call") === 1);
+    const { result, cause } = await callTool(server, "act", { how });
     expect(cause).toMatchObject({ reason: "protocol" });
-    expect((await callTool(server, "act")).result).toMatchObject({ success: true });
+    expect(result.message).toContain(words);
+    answerSlowly();
+    expect((await slow).result).toMatchObject({ success: true, value: "done" });
     expect(asked("initialize")).toBe(1);
+  });
+
+  test.each([
+    ["plain text", "Invalid session ID\n"],
+    ["an object of its own", '{"error":"Session not found"}'],
+    ["the SDK's code", '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Expired"}}'],
+  ])("MCP-10 a session that is not known, reported in %s", async (_, body) => {
+    const { spec, asked } = service();
+    let knows = true;
+    const fetchOf: typeof fetch = async (url, init) => {
+      const isNext = new Headers(init?.headers).has("mcp-session-id") && init?.method === "POST";
+      return knows || !isNext ? spec.fetch(url, init) : new Response(body, { status: 400 });
+    };
+    await using server = await connectMcp({ url: spec.url, fetch: fetchOf }, { callMs });
+    knows = false;
+    expect((await callTool(server, "act")).result.message).toContain(lost);
+    knows = true;
+    expect((await callTool(server, "act")).result).toMatchObject({ success: true });
+    expect(asked("initialize")).toBe(2);
   });
 });
 

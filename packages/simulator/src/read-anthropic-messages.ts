@@ -68,7 +68,7 @@ function readBlock(block: unknown, path: string, allowed: ReadonlySet<string>): 
     return refuse(path, `Input tag '${type}' found using 'type' does not match any of the expected tags`);
   }
   known(given, keys, `${path}.${type}`);
-  if (type === "text" && aText(given, "text", path) === "") refuse("messages", "text content blocks must be non-empty");
+  if (type === "text") checkText(given, path, "messages");
   if (type === "tool_use") {
     const id = aText(given, "id", path);
     if (!/^[a-zA-Z0-9_-]+$/.test(id)) refuse(`${path}.tool_use.id`, "String should match pattern '^[a-zA-Z0-9_-]+$'");
@@ -78,6 +78,13 @@ function readBlock(block: unknown, path: string, allowed: ReadonlySet<string>): 
   if (type === "tool_result") aText(given, "tool_use_id", path);
   if (type === "image" || type === "document") anObject(given["source"], at(path, "source"));
   return given;
+}
+
+/** @throws {Refusal} for a block of text that says nothing. `where` is the field of the request that it stands in. */
+export function checkText(block: JsonObject, path: string, where: "messages" | "system"): void {
+  const text = aText(block, "text", path);
+  if (text === "") refuse(where, "text content blocks must be non-empty");
+  if (text.trim() === "") refuse(where, "text content blocks must contain non-whitespace text");
 }
 
 /** The service takes turns of one role in a row for one turn. */

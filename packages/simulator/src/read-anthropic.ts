@@ -1,7 +1,7 @@
 import { aList, anObject, at, aText, checkClosed, known, refuse, within } from "./check-anthropic.ts";
 import { words } from "./check.ts";
 import { notSupported } from "./refusal.ts";
-import { readAnthropicMessages, textOfBlocks } from "./read-anthropic-messages.ts";
+import { checkText, readAnthropicMessages, textOfBlocks } from "./read-anthropic-messages.ts";
 import { isSearch } from "./search.ts";
 import type { ReadRequest } from "./read.ts";
 import { isObject, type JsonObject, type SimulatedTool } from "./types.ts";
@@ -49,9 +49,12 @@ const systemKeys = words("type text cache_control citations");
 
 function systemOf(system: unknown): string {
   if (system === undefined || typeof system === "string") return system ?? "";
-  aList(system, "system").forEach((block, index) =>
-    known(anObject(block, `system.${index}`), systemKeys, `system.${index}`),
-  );
+  aList(system, "system").forEach((block, index) => {
+    const path = `system.${index}`;
+    const given = anObject(block, path);
+    known(given, systemKeys, path);
+    checkText(given, path, "system");
+  });
   return textOfBlocks(system, "system");
 }
 

@@ -128,6 +128,11 @@ describe("SIM-20 what Anthropic's service refuses", () => {
     [{ temperature: 2 }, "temperature: Input should be less than or equal to 1"],
     [{ messages: [] }, "messages: at least one message is required"],
     [{ messages: [{ role: "user", content: [{ type: "text", text: "" }] }] }, "text content blocks must be non-empty"],
+    [
+      { messages: [{ role: "user", content: [{ type: "text", text: "\n" }] }] },
+      "messages: text content blocks must contain non-whitespace text",
+    ],
+    [{ system: [{ type: "text", text: " " }] }, "system: text content blocks must contain non-whitespace text"],
     [{ messages: [...hello, use] }, "`tool_use` ids were found without `tool_result` blocks immediately after: t1."],
     [{ messages: [...hello, use, ...hello] }, "`tool_use` ids were found without"],
     [{ messages: [...hello, use, result("t2")] }, "`tool_use` ids were found without"],

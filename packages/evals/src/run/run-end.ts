@@ -25,11 +25,11 @@ export class RunEnd {
     return this.ended !== undefined;
   }
 
-  /** What is in flight goes on, unless the run was aborted or settled: its cost is paid already. */
+  /** What is in flight goes on, and is kept: its cost is paid already. A systemic failure, which all of it shares, ends it. */
   end(why: NonNullable<EvalReport["ended"]>["why"], message: string): void {
     if (this.ended !== undefined) return;
     this.ended = { why, message };
-    if (why === "settled" || why === "systemic") this.#stop.abort();
+    if (why === "systemic") this.#stop.abort();
   }
 
   /**

@@ -270,7 +270,8 @@ class EvalRun {
 
   #look(): void {
     if (this.#end.ended === undefined && this.#looks?.isSettled(this.#records) === true) {
-      this.#end.end("settled", "All gates are settled.");
+      const rows = this.#looks.settled()?.rows ?? 0;
+      this.#end.end("settled", `All gates are settled by the first ${rows} rows: the scores are theirs.`);
     }
   }
 }
