@@ -4,6 +4,7 @@ import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import type { McpToolInfo } from "./definitions.ts";
+import { correctFileBlocks } from "./file-blocks.ts";
 import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
@@ -132,6 +133,7 @@ async function handshake(
   aborted.catch(() => {});
   const begin = async (): Promise<Link> => {
     await client.connect(transport, { signal, timeout: noTimeout, ...(prior === undefined ? {} : { prior }) });
+    correctFileBlocks(transport);
     const link = linkOver(
       { sdk, client, transport },
       options,

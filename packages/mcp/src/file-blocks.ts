@@ -1,0 +1,73 @@
+// The SDK refuses a whole answer for one file in it whose data is not plain base64 or whose type is missing. What the
+// server has done is done: such a file is written as the protocol wants it before the SDK reads the answer.
+import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/client";
+import { isRecord } from "@proviso/core/provider";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Corrects the files of all answers from now on. Call it when the client is connected. */
+export function correctFileBlocks(transport: Transport): void {
+  const deliver = transport.onmessage;
+  transport.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) =>
+    deliver?.call(transport, corrected(message), extra);
+}
+
+function corrected(message: JSONRPCMessage): JSONRPCMessage {
+  const result: unknown = "result" in message ? message.result : undefined;
+  if (!isRecord(result)) return message;
+  const { content, contents, messages } = result;
+  const more = {
+    ...(Array.isArray(content) ? { content: content.map(blockOf) } : {}),
+    ...(Array.isArray(contents) ? { contents: contents.map(resourceOf) } : {}),
+    ...(Array.isArray(messages) ? { messages: messages.map(turnOf) } : {}),
+  };
+  return { ...message, result: { ...result, ...more } } as JSONRPCMessage;
+}
+
+function turnOf(turn: unknown): unknown {
+  return isRecord(turn) && isRecord(turn["content"]) ? { ...turn, content: blockOf(turn["content"]) } : turn;
+}
+
+function blockOf(block: unknown): unknown {
+  if (!isRecord(block)) return block;
+  const { type, data, resource } = block;
+  if (type === "resource" && isRecord(resource)) return { ...block, resource: resourceOf(resource) };
+  if (type !== "image" && type !== "audio") return block;
+  const base64 = base64Of(data);
+  if (base64 === undefined) return { type: "text", text: lineOf(type, block) };
+  return { ...block, data: base64, mimeType: typeIn(block) ?? "" };
+}
+
+function resourceOf(resource: unknown): unknown {
+  if (!isRecord(resource) || typeof resource["text"] === "string" || !("blob" in resource)) return resource;
+  const { blob, mimeType: _, ...rest } = resource;
+  const base64 = base64Of(blob);
+  if (base64 === undefined) return { ...rest, text: lineOf("file", resource) };
+  const mimeType = typeIn(resource);
+  return { ...rest, blob: base64, ...(mimeType === undefined ? {} : { mimeType }) };
+}
+
+function typeIn({ mimeType }: Fields): string | undefined {
+  return typeof mimeType === "string" ? mimeType : undefined;
+}
+
+/** What the model reads of a file whose data cannot be read. */
+function lineOf(kind: string, file: Fields): string {
+  const what = [kind, typeIn(file) ?? ""].filter((part) => part !== "").join(" ");
+  return `[${what}: not shown, its data is not base64]`;
+}
+
+/** Base64 of what is base64, base64url, or a data: URL of either; undefined for anything else. */
+function base64Of(data: unknown): string | undefined {
+  if (typeof data !== "string") return undefined;
+  const letters = data
+    .replace(/^data:[^,]{0,200};base64,/i, "")
+    .replaceAll("-", "+")
+    .replaceAll("_", "/");
+  try {
+    atob(letters);
+    return letters;
+  } catch {
+    return undefined;
+  }
+}
