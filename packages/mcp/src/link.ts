@@ -8,7 +8,16 @@ import { correctFileBlocks } from "./file-blocks.ts";
 import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
-import { freshTools, list, lose, newLinkState, eventsFor, type AskedOf, type LinkState } from "./link-state.ts";
+import {
+  freshTools,
+  list,
+  lose,
+  newLinkState,
+  noticing,
+  eventsFor,
+  type AskedOf,
+  type LinkState,
+} from "./link-state.ts";
 import { errorOf, loadSdk, noTimeout, type Sdk } from "./sdk.ts";
 import { startSilence } from "./silence.ts";
 import { redactionFor } from "./source.ts";
@@ -184,7 +193,8 @@ function linkOver(
 ): Link {
   const { connectMs, clock = systemClock } = options;
   const redact = redactionFor(options.secrets);
-  const ask = asker({ sdk, server, connectMs, clock });
+  const ask: Link["ask"] = (request, signal) =>
+    noticing(state, asker({ sdk, server, connectMs, clock })(request, signal));
   return {
     server,
     client,
@@ -193,12 +203,15 @@ function linkOver(
     refresh: () => freshTools({ client, server, ask }, state),
     async call(tool, input, context) {
       const call: AskedCall = { server, tool: tool.name, context };
-      const { promise: lost, reject: end } = Promise.withResolvers<never>();
+      const { promise: lost, reject } = Promise.withResolvers<never>();
       lost.catch(() => {});
+      // A write that fails at the same time says more: that the server knows nothing of the call.
+      const end = (error: McpError): void => void systemClock.sleep(0).then(() => reject(error));
       const silence = startSilence(options, call);
       state.calls.set(call, { end, silence });
       try {
-        return await Promise.race([callTool({ sdk, client, options, call, silence, redact }, tool, input), lost]);
+        const calling = callTool({ sdk, client, options, call, silence, redact }, tool, input);
+        return await noticing(state, Promise.race([calling, lost]));
       } finally {
         state.calls.delete(call);
       }
