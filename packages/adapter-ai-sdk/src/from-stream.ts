@@ -30,14 +30,26 @@ export async function fromStream(
   const gathering = gather((delta) => {
     if (counts !== "silent") onDelta(delta);
   });
+  /** The answer of a stream that has not come to the SDK's own finish. */
+  const endedAnswer = (): Answer => {
+    const [answer, whole] = [gathering.answer(), openaiAnswer(events.body())];
+    const { finishReason = reasonOf(events.reason() ?? ""), usage } = whole ?? {};
+    return { ...answer, finishReason, usage };
+  };
   const reader = stream.getReader();
   const leave = (): void => void reader.cancel().catch(() => {});
   // The guard aborts when it is disposed, too: the rest of the stream, or a pending read, is given up then, also where the
   // model does not look at the signal.
   guard.signal.addEventListener("abort", leave, { once: true });
   for (;;) {
-    const { done, value } = await reader.read();
+    const read = await reader.read().catch((error: unknown) => ({ error }));
+    const failed = "error" in read || guard.signal.aborted;
+    // Behind the end of an answer comes at most its usage, which is estimated then.
+    if (failed && events.hasEnded() && gathering.hasAllCalls(events.reason()))
+      return settled(endedAnswer(), events, refused);
     guard.signal.throwIfAborted();
+    if ("error" in read) throw read.error;
+    const { done, value } = read;
     if (done) return settled(gathering.answer(), events, refused);
     guard.received();
     if (value.type === "raw") counts = events.read(value.rawValue);
@@ -113,11 +125,14 @@ function keyOf({ type, id }: BlockPart): string {
 interface Gathering {
   take(part: LanguageModelV4StreamPart): void;
   answer(finish?: Finish): Answer;
+  /** Whether each call that was begun is there: an SDK may keep one until the stream has ended. */
+  hasAllCalls(reason: string | undefined): boolean;
 }
 
 function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   const content: LanguageModelV4Content[] = [];
   const open = new Map<string, Block>();
+  const begunCalls = new Set<string>();
   let warnings: Answer["warnings"];
   let modelId: string | undefined;
   let lastItem: string | undefined;
@@ -149,6 +164,8 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   return {
     take(part) {
       const { type } = part;
+      if (type === "tool-input-start") begunCalls.add(part.id);
+      if (type === "tool-call") begunCalls.delete(part.toolCallId);
       if (type === "stream-start") warnings = part.warnings;
       else if (type === "response-metadata") modelId = part.modelId ?? modelId;
       else if (type === "tool-result") {
@@ -167,5 +184,7 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
       const { finishReason, usage, providerMetadata } = finish ?? {};
       return { content, finishReason, usage, providerMetadata, warnings, response: { modelId } };
     },
+    hasAllCalls: (reason) =>
+      begunCalls.size === 0 && (reason !== "tool_calls" || content.some(({ type }) => type === "tool-call")),
   };
 }
