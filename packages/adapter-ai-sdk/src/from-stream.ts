@@ -13,6 +13,7 @@ export interface StreamFault {
 }
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+type ToolCall = Extract<LanguageModelV4Content, { type: "tool-call" }>;
 type Block = Extract<LanguageModelV4Content, { type: "text" | "reasoning" }>;
 
 /**
@@ -33,8 +34,9 @@ export async function fromStream(
   /** The answer of a stream that has not come to the SDK's own finish. */
   const endedAnswer = (): Answer => {
     const [answer, whole] = [gathering.answer(), openaiAnswer(events.body())];
+    const content = [...answer.content, ...gathering.begunCalls()];
     const { finishReason = reasonOf(events.reason() ?? ""), usage } = whole ?? {};
-    return { ...answer, finishReason, usage };
+    return { ...answer, content, finishReason, usage };
   };
   const reader = stream.getReader();
   const leave = (): void => void reader.cancel().catch(() => {});
@@ -45,8 +47,7 @@ export async function fromStream(
     const read = await reader.read().catch((error: unknown) => ({ error }));
     const failed = "error" in read || guard.signal.aborted;
     // Behind the end of an answer comes at most its usage, which is estimated then.
-    if (failed && events.hasEnded() && gathering.hasAllCalls(events.reason()))
-      return settled(endedAnswer(), events, refused);
+    if (failed && events.hasEnded()) return settled(endedAnswer(), events, refused);
     guard.signal.throwIfAborted();
     if ("error" in read) throw read.error;
     const { done, value } = read;
@@ -125,14 +126,14 @@ function keyOf({ type, id }: BlockPart): string {
 interface Gathering {
   take(part: LanguageModelV4StreamPart): void;
   answer(finish?: Finish): Answer;
-  /** Whether each call that was begun is there: an SDK may keep one until the stream has ended. */
-  hasAllCalls(reason: string | undefined): boolean;
+  /** Calls whose pieces came, and which the SDK keeps until the stream has ended. */
+  begunCalls(): readonly ToolCall[];
 }
 
 function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   const content: LanguageModelV4Content[] = [];
   const open = new Map<string, Block>();
-  const begunCalls = new Set<string>();
+  const begunCalls = new Map<string, ToolCall>();
   let warnings: Answer["warnings"];
   let modelId: string | undefined;
   let lastItem: string | undefined;
@@ -164,7 +165,11 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   return {
     take(part) {
       const { type } = part;
-      if (type === "tool-input-start") begunCalls.add(part.id);
+      if (type === "tool-input-start") {
+        begunCalls.set(part.id, { type: "tool-call", toolCallId: part.id, toolName: part.toolName, input: "" });
+      }
+      const begun = type === "tool-input-delta" ? begunCalls.get(part.id) : undefined;
+      if (begun !== undefined && type === "tool-input-delta") begun.input += part.delta;
       if (type === "tool-call") begunCalls.delete(part.toolCallId);
       if (type === "stream-start") warnings = part.warnings;
       else if (type === "response-metadata") modelId = part.modelId ?? modelId;
@@ -184,7 +189,6 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
       const { finishReason, usage, providerMetadata } = finish ?? {};
       return { content, finishReason, usage, providerMetadata, warnings, response: { modelId } };
     },
-    hasAllCalls: (reason) =>
-      begunCalls.size === 0 && (reason !== "tool_calls" || content.some(({ type }) => type === "tool-call")),
+    begunCalls: () => [...begunCalls.values()],
   };
 }
