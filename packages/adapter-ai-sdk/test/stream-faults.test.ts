@@ -30,7 +30,7 @@ const cases: readonly (readonly [string, Names, End, object, readonly string[]])
     said("Hello you."),
     ["Hello", " you."],
   ],
-  ["one that is cut behind its end", ["created", "begun", "hello", "end"], "cut", said("Hello"), ["Hello"]],
+  ["one that is cut behind its end", ["created", "begun", "hello", "end"], "cut late", said("Hello"), ["Hello"]],
   ["one that stands still behind its end", ["created", "begun", "hello", "end"], "open", said("Hello"), ["Hello"]],
   ["one that ends early", ["created", "begun", "hello"], "ended", cut, ["Hello"]],
   ["one that ends before it says anything", ["created"], "ended", cut, []],
@@ -121,7 +121,7 @@ test("AIS-17 a stream that is cut behind its finish reason loses no call", async
     for (const name of ["chat", "compatible"]) {
       const [, make] = wires[name] ?? [];
       if (make === undefined) throw new Error("There is no such wire.");
-      const { answer } = await streamed(streaming(events, "cut"), make);
+      const { answer } = await streamed(streaming(events, "cut late"), make);
       const toolCalls = [{ id: "c", name: "look_up", arguments: given || "{}" }];
       expect(answer).toMatchObject({ message: { toolCalls }, finishReason: "tool-calls" });
     }

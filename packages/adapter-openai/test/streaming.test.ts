@@ -185,7 +185,10 @@ test.each(["is cut", "stands still"])(
       let asked = 0;
       const chunk = (delta: object, finish_reason?: string) =>
         event({ id: "c", choices: [{ index: 0, delta, finish_reason }] });
-      const fetch = async (_: unknown, { signal }: RequestInit = {}): Promise<Response> => {
+      const fetch = async (
+        _: unknown,
+        { signal }: { signal?: AbortSignal | null | undefined } = {},
+      ): Promise<Response> => {
         asked += 1;
         const body = new ReadableStream<Uint8Array>({
           start(controller) {
@@ -209,7 +212,7 @@ test("OAI-10 LIM-3 Chat: an abort after the finish reason is an abort", async ()
   const controller = new AbortController();
   const reason = new Error("enough");
   const sent = event({ id: "c", choices: [{ index: 0, delta: { content: "All." }, finish_reason: "stop" }] });
-  const fetch = async (_: unknown, { signal }: RequestInit = {}): Promise<Response> => {
+  const fetch = async (_: unknown, { signal }: { signal?: AbortSignal | null | undefined } = {}): Promise<Response> => {
     const body = new ReadableStream<Uint8Array>({
       start(stream) {
         stream.enqueue(new TextEncoder().encode(sent));
