@@ -101,6 +101,8 @@ export async function readFrom({ client, ask }: Link, uri: string, signal?: Abor
 
 /** What the server lists; nothing where it has no resources. */
 export async function resourcesOf({ client, ask }: Link, signal?: AbortSignal): Promise<readonly McpResourceInfo[]> {
+  // The SDK writes to standard output where a server has none of what is listed.
+  if (client.getServerCapabilities()?.resources === undefined) return [];
   const { resources } = await ask(
     (options) => client.listResources(undefined, { ...options, cacheMode: "refresh" }),
     signal,
@@ -114,6 +116,7 @@ export async function resourcesOf({ client, ask }: Link, signal?: AbortSignal): 
 }
 
 async function promptsOf({ client, ask }: Link): Promise<readonly McpPromptInfo[]> {
+  if (client.getServerCapabilities()?.prompts === undefined) return [];
   const { prompts } = await ask((options) => client.listPrompts(undefined, { ...options, cacheMode: "refresh" }));
   return prompts.map(({ name, description, arguments: args = [] }) => ({
     name,

@@ -73,7 +73,9 @@ export function eventsFor(state: LinkState, server: string): ConnectionEvents {
 /** Lists the tools once. */
 export async function list(client: Client, state: LinkState, options: Parameters<AskedOf<unknown>>[0]): Promise<void> {
   const { reported } = state;
-  const { tools } = await client.listTools(undefined, { ...options, cacheMode: "refresh" });
+  // The SDK writes to standard output where a server has none of what is listed.
+  const has = client.getServerCapabilities()?.tools !== undefined;
+  const { tools } = has ? await client.listTools(undefined, { ...options, cacheMode: "refresh" }) : { tools: [] };
   state.tools = tools.map(infoOf);
   state.listed = reported;
 }
