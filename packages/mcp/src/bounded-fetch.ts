@@ -27,7 +27,7 @@ export interface AnswerStreams {
   answersBy(body: unknown): void;
   /** A stream beside the answers was asked for. The service may open it with the first message that it has. */
   asked(): void;
-  /** It is not there: refused, or ended. */
+  /** A stream that was asked for is not there: refused, or ended. */
   gone(): void;
 }
 

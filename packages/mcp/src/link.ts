@@ -4,7 +4,7 @@ import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import type { McpToolInfo } from "./definitions.ts";
-import { correctFileBlocks } from "./file-blocks.ts";
+import { correctAnswers } from "./corrected-answers.ts";
 import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
@@ -74,6 +74,8 @@ export async function openLink(
     if (error instanceof McpError) throw error;
     if (late.signal.aborted)
       throw new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`, { cause: error });
+    if (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.InvalidResult)
+      throw new McpError("protocol", server, `${server} answers with what is not of the protocol.`, { cause: error });
     throw new McpError("connect", server, `${server} could not be reached: ${messageOf(error)}`, { cause: error });
   } finally {
     closing.removeEventListener("abort", end);
@@ -142,7 +144,7 @@ async function handshake(
   aborted.catch(() => {});
   const begin = async (): Promise<Link> => {
     await client.connect(transport, { signal, timeout: noTimeout, ...(prior === undefined ? {} : { prior }) });
-    correctFileBlocks(transport);
+    correctAnswers(transport);
     const link = linkOver(
       { sdk, client, transport },
       options,

@@ -18,6 +18,7 @@ export function checkNames(names: readonly (readonly [own: string, name: string]
   const known = new Map<string, string>();
   for (const [own, name] of names) {
     const other = known.get(name);
+    if (other === own) throw new DefinitionError(`${server} lists the tool ${JSON.stringify(own)} twice.`);
     if (other !== undefined) {
       throw new DefinitionError(
         `The tools ${JSON.stringify(other)} and ${JSON.stringify(own)} of ${server} would both be called ${name}: leave one out with \`only\`.`,

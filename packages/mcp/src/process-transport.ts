@@ -36,7 +36,7 @@ export class ProcessTransport implements Transport {
   readonly #secrets: Secrets | undefined;
   #process: GroupProcess | undefined;
   #isClosed = false;
-  /** It lives on without this. */
+  /** The end of the connection that a process which lives on has closed. */
   #closedEnd: "input" | "output" | undefined;
   readonly #arrived: JSONRPCMessage[] = [];
   #delivering: Promise<void> | undefined;

@@ -82,17 +82,13 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
   };
   return {
     open: () => open(),
-    async call(tool, input, context) {
-      const call = async (): Promise<CallToolResult> => {
+    call: (tool, input, context) =>
+      sentOnce(async () => {
+        const ready = readyLink(() => open(), changes, tool);
         // Waits as long as the call lasts; the connection is others' too.
-        const link = await untilAborted(
-          context.signal,
-          readyLink(() => open(), changes, tool),
-        );
+        const link = await untilAborted(context.signal, ready);
         return link.call(tool, input, context);
-      };
-      return sentOnce(call);
-    },
+      }),
     ask: (request) => sentOnce(async () => request((await open()).link)),
     async close() {
       isClosed = true;

@@ -1,12 +1,13 @@
-// The SDK refuses a whole answer for one file in it whose data is not plain base64 or whose type is missing. What the
-// server has done is done: such a file is written as the protocol wants it before the SDK reads the answer.
+// The SDK refuses a whole answer for one file in it whose data is not plain base64 or whose type is missing, and a whole
+// listing for one null. What the server has done is done: such an answer is written as the protocol wants it before the
+// SDK reads it.
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/client";
 import { isRecord } from "@proviso/core/provider";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Corrects the files of all answers from now on. Call it when the client is connected. */
-export function correctFileBlocks(transport: Transport): void {
+/** Corrects all answers from now on. Call it when the client is connected. */
+export function correctAnswers(transport: Transport): void {
   const deliver = transport.onmessage;
   transport.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) =>
     deliver?.call(transport, corrected(message), extra);
@@ -15,13 +16,25 @@ export function correctFileBlocks(transport: Transport): void {
 function corrected(message: JSONRPCMessage): JSONRPCMessage {
   const result: unknown = "result" in message ? message.result : undefined;
   if (!isRecord(result)) return message;
-  const { content, contents, messages } = result;
+  const { content, contents, messages, nextCursor } = result;
+  const listed = ["tools", "resources", "prompts"].flatMap((name) => {
+    const list: unknown = result[name];
+    return Array.isArray(list) ? [[name, list.map(withoutNulls)] as const] : [];
+  });
   const more = {
     ...(Array.isArray(content) ? { content: content.map(blockOf) } : {}),
     ...(Array.isArray(contents) ? { contents: contents.map(resourceOf) } : {}),
     ...(Array.isArray(messages) ? { messages: messages.map(turnOf) } : {}),
   };
-  return { ...message, result: { ...result, ...more } } as JSONRPCMessage;
+  const { nextCursor: _, ...rest } = result;
+  const whole = nextCursor === null ? rest : result;
+  return { ...message, result: { ...whole, ...Object.fromEntries(listed), ...more } } as JSONRPCMessage;
+}
+
+/** What is listed, without the fields that are null: that is how servers of some languages leave one out. */
+function withoutNulls(listed: unknown): unknown {
+  if (!isRecord(listed)) return listed;
+  return Object.fromEntries(Object.entries(listed).filter(([, value]) => value !== null));
 }
 
 function turnOf(turn: unknown): unknown {
