@@ -46,7 +46,7 @@ export async function fromStream(
   for (;;) {
     const read = await reader.read().catch((error: unknown) => ({ error }));
     const failed = "error" in read || guard.signal.aborted;
-    // At most the usage comes behind the end of an answer, and is estimated then.
+    // The usage is all that comes behind the end of an answer, and is estimated then.
     if (failed && events.hasEnded()) return settled(endedAnswer(), events, refused);
     guard.signal.throwIfAborted();
     if ("error" in read) throw read.error;

@@ -38,7 +38,7 @@ export async function receiveStream(
     if (isIterable(data)) await readEvents(data, listening.readEvent, received);
     else await readBody(response?.body, listening.read, received);
   } catch (error) {
-    // At most the usage comes behind the end of an answer, and is estimated then.
+    // The usage is all that comes behind the end of an answer, and is estimated then.
     if (reader.isWhole()) return ended(reader, listening, response);
     // More than is read of any answer: asking again would bring it again.
     if (error instanceof RangeError) return invalidResponse(error.message, undefined);
