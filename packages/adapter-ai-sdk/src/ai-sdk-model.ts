@@ -119,6 +119,7 @@ async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<
   using until = guardRequest(signal, clock, timeoutMs);
   try {
     const answer = await answerTo(call, request, until);
+    signal.throwIfAborted();
     if ("error" in answer) return await aiSdkFailure(answer.error, secrets);
     warn(answer.warnings);
     return fromAiSdk(call, request, answer);

@@ -13,6 +13,7 @@ export interface StreamFault {
 }
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+type ToolCall = Extract<LanguageModelV4Content, { type: "tool-call" }>;
 type Block = Extract<LanguageModelV4Content, { type: "text" | "reasoning" }>;
 
 /**
@@ -30,14 +31,26 @@ export async function fromStream(
   const gathering = gather((delta) => {
     if (counts !== "silent") onDelta(delta);
   });
+  /** The answer of a stream that has not come to the SDK's own finish. */
+  const endedAnswer = (): Answer => {
+    const [answer, whole] = [gathering.answer(), openaiAnswer(events.body())];
+    const content = [...answer.content, ...gathering.begunCalls()];
+    const { finishReason = reasonOf(events.reason() ?? ""), usage } = whole ?? {};
+    return { ...answer, content, finishReason, usage };
+  };
   const reader = stream.getReader();
   const leave = (): void => void reader.cancel().catch(() => {});
   // The guard aborts when it is disposed, too: the rest of the stream, or a pending read, is given up then, also where the
   // model does not look at the signal.
   guard.signal.addEventListener("abort", leave, { once: true });
   for (;;) {
-    const { done, value } = await reader.read();
+    const read = await reader.read().catch((error: unknown) => ({ error }));
+    const failed = "error" in read || guard.signal.aborted;
+    // The usage is all that comes behind the end of an answer, and is estimated then.
+    if (failed && events.hasEnded()) return settled(endedAnswer(), events, refused);
     guard.signal.throwIfAborted();
+    if ("error" in read) throw read.error;
+    const { done, value } = read;
     if (done) return settled(gathering.answer(), events, refused);
     guard.received();
     if (value.type === "raw") counts = events.read(value.rawValue);
@@ -113,11 +126,14 @@ function keyOf({ type, id }: BlockPart): string {
 interface Gathering {
   take(part: LanguageModelV4StreamPart): void;
   answer(finish?: Finish): Answer;
+  /** Calls whose pieces came, and which the SDK keeps until the stream has ended. */
+  begunCalls(): readonly ToolCall[];
 }
 
 function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   const content: LanguageModelV4Content[] = [];
   const open = new Map<string, Block>();
+  const begunCalls = new Map<string, ToolCall>();
   let warnings: Answer["warnings"];
   let modelId: string | undefined;
   let lastItem: string | undefined;
@@ -149,6 +165,12 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
   return {
     take(part) {
       const { type } = part;
+      if (type === "tool-input-start") {
+        begunCalls.set(part.id, { type: "tool-call", toolCallId: part.id, toolName: part.toolName, input: "" });
+      }
+      const begun = type === "tool-input-delta" ? begunCalls.get(part.id) : undefined;
+      if (begun !== undefined && type === "tool-input-delta") begun.input += part.delta;
+      if (type === "tool-call") begunCalls.delete(part.toolCallId);
       if (type === "stream-start") warnings = part.warnings;
       else if (type === "response-metadata") modelId = part.modelId ?? modelId;
       else if (type === "tool-result") {
@@ -167,5 +189,6 @@ function gather(onDelta: (delta: ModelDelta) => void): Gathering {
       const { finishReason, usage, providerMetadata } = finish ?? {};
       return { content, finishReason, usage, providerMetadata, warnings, response: { modelId } };
     },
+    begunCalls: () => [...begunCalls.values()],
   };
 }

@@ -18,6 +18,8 @@ export interface OpenAIEvents {
   tier(): string | undefined;
   /** Whether a usage chunk arrived; a service sends it last, so the stream came to its end. */
   reportedUsage(): boolean;
+  /** Whether the answer has come to its end, also if nothing more comes. */
+  hasEnded(): boolean;
   /** Whether events arrived and none of them was the last: the stream was cut, whatever an SDK makes of it. */
   isCut(): boolean;
 }
@@ -62,6 +64,7 @@ export function openaiEvents(): OpenAIEvents {
     reason: () => reason,
     tier: () => tier,
     reportedUsage: () => usage,
+    hasEnded: () => reason !== undefined || body !== undefined,
     isCut: () => hasEvents && !usage && reason === undefined && body === undefined,
   };
 }

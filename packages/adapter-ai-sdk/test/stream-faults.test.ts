@@ -30,6 +30,8 @@ const cases: readonly (readonly [string, Names, End, object, readonly string[]])
     said("Hello you."),
     ["Hello", " you."],
   ],
+  ["one that is cut behind its end", ["created", "begun", "hello", "end"], "cut late", said("Hello"), ["Hello"]],
+  ["one that stands still behind its end", ["created", "begun", "hello", "end"], "open", said("Hello"), ["Hello"]],
   ["one that ends early", ["created", "begun", "hello"], "ended", cut, ["Hello"]],
   ["one that ends before it says anything", ["created"], "ended", cut, []],
   ["one without an event", [], "ended", cut, []],
@@ -69,7 +71,7 @@ async function streamed(respond: Respond, make: (baseURL: string) => LanguageMod
 
 describe.each(Object.entries(wires))("%s", (_, [api, make]) => {
   test.each(cases)("AIS-17 THR-1 PRO-3 %s", async (_name, names, end, expected, told) => {
-    const stallsAfter = expected === late ? told.length : undefined;
+    const stallsAfter = expected === late || _name.includes("stands still") ? told.length : undefined;
     const { answer, deltas, requests } = await streamed(streaming(eventsOf(api, names), end), make, stallsAfter);
     expect(answer).toMatchObject(expected);
     expect({ deltas, requests }).toEqual({ deltas: told, requests: 1 });
@@ -102,4 +104,26 @@ test("AIS-22 PRO-3 an event of the Responses API that comes twice counts once", 
   const { answer, deltas } = await streamed(streaming(eventsOf(api, names)), make);
   expect(answer).toMatchObject(said("Hello you."));
   expect(deltas).toEqual(["Hello", " you."]);
+});
+
+test("AIS-17 a stream that is cut behind its finish reason loses no call", async () => {
+  const chunk = (delta: object, finish_reason: string | null = null) => ({
+    id: "1",
+    model: "gpt-test",
+    choices: [{ index: 0, delta, finish_reason }],
+  });
+  // The SDK tells of a call only at the end of the stream.
+  for (const given of ['{"word":"a"}', ""]) {
+    const [begin, end] = [given.slice(0, 4), given.slice(4)];
+    const call = { index: 0, id: "c", type: "function", function: { name: "look_up", arguments: begin } };
+    const more = { index: 0, function: { arguments: end } };
+    const events = [chunk({ tool_calls: [call] }), chunk({ tool_calls: [more] }), chunk({}, "tool_calls")];
+    for (const name of ["chat", "compatible"]) {
+      const [, make] = wires[name] ?? [];
+      if (make === undefined) throw new Error("There is no such wire.");
+      const { answer } = await streamed(streaming(events, "cut late"), make);
+      const toolCalls = [{ id: "c", name: "look_up", arguments: given }];
+      expect(answer).toMatchObject({ message: { toolCalls }, finishReason: "tool-calls" });
+    }
+  }
 });

@@ -68,8 +68,9 @@ async function answerTo(
   try {
     const opened = await connection.open(request, guard.signal);
     const received = opened.failure === undefined ? await read(opened, request, options, { guard, timeoutMs }) : opened;
+    signal.throwIfAborted();
     // An aborted stream ends as if it were whole.
-    guard.signal.throwIfAborted();
+    if (received.failure !== undefined || received.isWhole !== true) guard.signal.throwIfAborted();
     guard.done();
     if (received.failure !== undefined) return received;
     const { body, costUsd, rateLimit } = received;

@@ -38,15 +38,26 @@ export async function receiveStream(
     if (isIterable(data)) await readEvents(data, listening.readEvent, received);
     else await readBody(response?.body, listening.read, received);
   } catch (error) {
+    // The usage is all that comes behind the end of an answer, and is estimated then.
+    if (reader.isWhole()) return ended(reader, listening, response);
     // More than is read of any answer: asking again would bring it again.
     if (error instanceof RangeError) return invalidResponse(error.message, undefined);
     throw error;
   }
+  return ended(reader, listening, response);
+}
+
+/** What a stream that has ended comes to. */
+function ended(
+  reader: StreamReader,
+  listening: ReturnType<typeof listenTo>,
+  response: Opened["response"],
+): Received | ModelFailure {
   const result = listening.failure() ?? reader.result();
   if (result === "cut") {
     return { failure: "throttle", kind: "unknown", message: "The provider's stream ended before its last event." };
   }
-  return "failure" in result ? result : { body: result.body, ...statedIn(response) };
+  return "failure" in result ? result : { body: result.body, isWhole: reader.isWhole(), ...statedIn(response) };
 }
 
 /** Events on their way to the reader; an error among them is the end. */

@@ -20,6 +20,8 @@ export interface Stated {
 export interface Received extends Stated {
   readonly failure?: undefined;
   readonly body: unknown;
+  /** true: it holds also where the wait for the end of its stream was given up. */
+  readonly isWhole?: boolean;
 }
 
 /** A client of a user's own may show no headers. */

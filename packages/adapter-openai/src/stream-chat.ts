@@ -59,6 +59,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       }
       return false;
     },
+    isWhole: () => finishReason !== undefined,
     result() {
       if (failure !== undefined) return failure;
       // No choice at all, to the end: an answer without a message.

@@ -9,6 +9,8 @@ import { listAt, textAt, type Json, errorObjectFailure, endsResponse } from "@pr
 export interface StreamReader {
   /** true: this was the last event that counts. */
   read(event: unknown): boolean;
+  /** Whether the answer is whole, also if nothing more comes. */
+  isWhole(): boolean;
   /** Returns the result. Call it after the last event, or at the end of the stream. */
   result(): { readonly body: unknown } | ModelFailure | "cut";
 }
@@ -61,6 +63,7 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
       }
       return true;
     },
+    isWhole: () => outcome !== undefined,
     result: () => outcome ?? "cut",
   };
 }

@@ -5,6 +5,7 @@ import { startSimulator, type AnswerStep } from "@proviso/simulator";
 import { answerOf, failureOf, lookUp, requestOf } from "@proviso/fault-matrix/requests";
 import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import fc from "fast-check";
+import { OpenAI } from "openai";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { anyCharacter } from "../../core/test/support/any-character.ts";
@@ -175,6 +176,54 @@ test("OAI-10 OAI-12 Chat: a content of parts is its texts, streamed as well as w
   const onDelta = (delta: ModelDelta): void => void (delta.kind === "text" && texts.push(delta.text));
   const { message } = answerOf(await modelAt(server, "chat").generate(requestOf({ onDelta })));
   expect([message.text, texts]).toEqual(["Hi you", ["Hi you"]]);
+});
+
+test.each(["is cut", "stands still"])(
+  "OAI-10 Chat: a stream that has given its finish reason and then %s is a whole answer, and not asked for again",
+  async (how) => {
+    for (const withClient of [false, true]) {
+      let asked = 0;
+      const chunk = (delta: object, finish_reason?: string) =>
+        event({ id: "c", choices: [{ index: 0, delta, finish_reason }] });
+      const fetch = async (
+        _: unknown,
+        { signal }: { signal?: AbortSignal | null | undefined } = {},
+      ): Promise<Response> => {
+        asked += 1;
+        const body = new ReadableStream<Uint8Array>({
+          start(controller) {
+            controller.enqueue(new TextEncoder().encode(chunk({ content: "All of it." }) + chunk({}, "stop")));
+            signal?.addEventListener("abort", () => controller.error(signal.reason));
+            if (how === "is cut") setTimeout(() => controller.error(new TypeError("terminated")), 5);
+          },
+        });
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      };
+      const client = new OpenAI({ apiKey: key, fetch: fetch as never, maxRetries: 0 });
+      const common = { model: "m", api: "chat", stallMs: 50 } as const;
+      const adapter = openai(withClient ? { ...common, client } : { ...common, apiKey: key, fetch });
+      const { output, usage } = await adapter.stream("Say it.").response;
+      expect([output, asked, usage.outputTokens > 0]).toEqual(["All of it.", 1, true]);
+    }
+  },
+);
+
+test("OAI-10 LIM-3 Chat: an abort after the finish reason is an abort", async () => {
+  const controller = new AbortController();
+  const reason = new Error("enough");
+  const sent = event({ id: "c", choices: [{ index: 0, delta: { content: "All." }, finish_reason: "stop" }] });
+  const fetch = async (_: unknown, { signal }: { signal?: AbortSignal | null | undefined } = {}): Promise<Response> => {
+    const body = new ReadableStream<Uint8Array>({
+      start(stream) {
+        stream.enqueue(new TextEncoder().encode(sent));
+        signal?.addEventListener("abort", () => stream.error(signal.reason));
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  };
+  const model = openaiModel({ model: "m", api: "chat", apiKey: key, fetch });
+  const onDelta = (): void => void setTimeout(() => controller.abort(reason), 5);
+  await expect(model.generate(requestOf({ signal: controller.signal, onDelta }))).rejects.toBe(reason);
 });
 
 test.each([

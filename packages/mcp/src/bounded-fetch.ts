@@ -22,8 +22,18 @@ export interface ConnectionEvents {
   reportsEnd(): void;
 }
 
+/** The streams of a service that may bring an answer. */
+export interface AnswerStreams {
+  /** The answer to this request is a stream. */
+  answersBy(body: unknown): void;
+  /** A stream beside the answers was asked for. The service may open it with the first message that it has. */
+  asked(): void;
+  /** A stream that was asked for is not there: refused, or ended. */
+  gone(): void;
+}
+
 /** A `fetch` for the transport of a service. */
-export function boundedFetch(given: Fetch | undefined, events: ConnectionEvents): Fetch {
+export function boundedFetch(given: Fetch | undefined, events: ConnectionEvents, streams: AnswerStreams): Fetch {
   const send = given ?? fetch;
   return async (url, init) => {
     const sent = new Headers(init?.headers);
@@ -32,18 +42,27 @@ export function boundedFetch(given: Fetch | undefined, events: ConnectionEvents)
     const failed = (error: unknown): void => {
       if (init?.signal?.aborted !== true) events.failed(error);
     };
+    const isBeside = init?.method === "GET";
+    if (isBeside) streams.asked();
     const response = await Promise.resolve(send(url, init)).catch((error: unknown) => {
+      if (isBeside) streams.gone();
       failed(error);
       throw error;
     });
     if (gatewayStatuses.includes(response.status)) events.failed(undefined);
-    const isReports = init?.method === "GET" && response.ok;
+    const isReports = isBeside && response.ok && response.body !== null;
     if (isReports) events.reportsBegin();
+    else if (isBeside) streams.gone();
+    else if (/^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "")) streams.answersBy(init?.body);
     if (response.body === null) return response;
     // What a service sends beside its answers has no end that is known.
     const body = watched(response.body, isReports ? Infinity : longestAnswer, {
       failed,
-      ended: isReports ? events.reportsEnd : () => {},
+      ended() {
+        if (!isReports) return;
+        streams.gone();
+        events.reportsEnd();
+      },
     });
     const { status, statusText, headers } = response;
     const answer = (read: ReadableStream<Uint8Array> | string): Response =>

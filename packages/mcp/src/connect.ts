@@ -63,19 +63,18 @@ export async function connectMcp(server: McpServerSpec, options: McpConnectOptio
   const opened = await shared.open().catch((error: unknown) => {
     throw redact(error);
   });
-  const link = async (): Promise<Link> => (await shared.open()).link;
   const read = async (uri: string, signal?: AbortSignal): Promise<McpContent> =>
-    redact(await readFrom(await link(), uri, signal));
+    redact(await shared.ask((link) => readFrom(link, uri, signal)));
   const listed = async (signal?: AbortSignal): Promise<readonly McpResourceInfo[]> =>
-    redact(await resourcesOf(await link(), signal));
+    redact(await shared.ask((link) => resourcesOf(link, signal)));
   const connection: McpConnection = {
     serverName: opened.link.server,
     definitions: opened.definitions,
     pins: opened.pins,
     readResource: (uri) => read(uri),
     listResources: () => listed(),
-    prompt: async (name, args = {}) => redact(await promptFrom(await link(), name, args)),
-    listPrompts: async () => redact(await promptsOf(await link())),
+    prompt: async (name, args = {}) => redact(await shared.ask((link) => promptFrom(link, name, args))),
+    listPrompts: async () => redact(await shared.ask(promptsOf)),
     close: () => shared.close(),
     [Symbol.asyncDispose]: () => shared.close(),
   };

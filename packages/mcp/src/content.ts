@@ -1,5 +1,6 @@
 // What a server's answers hold, as texts and files.
 import { isRecord } from "@proviso/core/provider";
+import { typeFrom } from "@proviso/runtime/internal";
 import type { FileData } from "./file-data.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -88,15 +89,23 @@ const extensions: Readonly<Record<string, string>> = {
   "application/pdf": "pdf",
 };
 
-/** undefined for what is no base64. */
+/**
+ * A file of the type that its bytes have, whatever the server says: the call was done, and who uses the server cannot
+ * correct it. undefined for what is no base64.
+ */
 function fileOf(base64: unknown, mimeType: unknown, name: string): File | undefined {
-  if (typeof base64 !== "string") return undefined;
-  const type = typeof mimeType === "string" ? mimeType : "application/octet-stream";
+  const bytes = bytesOf(base64);
+  if (bytes === undefined) return undefined;
+  const { mediaType: type } = typeFrom(bytes, textOr(mimeType));
   const extension = extensions[type];
   const whole = name.includes(".") || extension === undefined ? name : `${name}.${extension}`;
+  return new File([bytes], visibleText(whole), { type });
+}
+
+function bytesOf(base64: unknown): Uint8Array<ArrayBuffer> | undefined {
+  if (typeof base64 !== "string") return undefined;
   try {
-    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-    return new File([bytes], visibleText(whole), { type });
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   } catch {
     return undefined;
   }

@@ -7,7 +7,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import type { AskedCall } from "./asked.ts";
 import type { ConnectionEvents } from "./bounded-fetch.ts";
 import { infoOf, type McpToolInfo } from "./definitions.ts";
-import { lostError, McpError } from "./mcp-error.ts";
+import { lostError, McpError, UnsentError } from "./mcp-error.ts";
 import type { Silence } from "./silence.ts";
 
 /** Listings before one call, of a server that changes its tools while they are listed. */
@@ -42,6 +42,16 @@ export function lose(state: LinkState, server: string): void {
   state.isLost = true;
   const error = lostError(server);
   for (const { end } of state.calls.values()) end(error);
+}
+
+/** What was asked. What could not be sent shows that the connection is lost; its transport ends the calls under way. */
+export async function noticing<T>(state: LinkState, asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof UnsentError) state.isLost = true;
+    throw error;
+  }
 }
 
 /** Keeps what happens to the connection of a service. */

@@ -4,11 +4,20 @@ import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import type { McpToolInfo } from "./definitions.ts";
-import { readNullsAsAbsent } from "./lenient-lists.ts";
+import { correctAnswers } from "./corrected-answers.ts";
 import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
-import { freshTools, list, lose, newLinkState, eventsFor, type AskedOf, type LinkState } from "./link-state.ts";
+import {
+  freshTools,
+  list,
+  lose,
+  newLinkState,
+  noticing,
+  eventsFor,
+  type AskedOf,
+  type LinkState,
+} from "./link-state.ts";
 import { errorOf, isUnreadable, loadSdk, noTimeout, type Sdk } from "./sdk.ts";
 import { startSilence } from "./silence.ts";
 import { redactionFor } from "./source.ts";
@@ -113,7 +122,6 @@ async function handshake(
   const redact = redactionFor(options.secrets);
   const state = newLinkState();
   const transport = transportFor(sdk, spec, options.secrets, eventsFor(state, shownServer(spec)));
-  readNullsAsAbsent(transport);
   const client = new sdk.Client(
     { name: "proviso", version: "0.0.0" },
     {
@@ -137,6 +145,7 @@ async function handshake(
   aborted.catch(() => {});
   const begin = async (): Promise<Link> => {
     await client.connect(transport, { signal, timeout: noTimeout, ...(prior === undefined ? {} : { prior }) });
+    correctAnswers(transport);
     const link = linkOver(
       { sdk, client, transport },
       options,
@@ -187,7 +196,8 @@ function linkOver(
 ): Link {
   const { connectMs, clock = systemClock } = options;
   const redact = redactionFor(options.secrets);
-  const ask = asker({ sdk, server, connectMs, clock });
+  const ask: Link["ask"] = (request, signal) =>
+    noticing(state, asker({ sdk, server, connectMs, clock })(request, signal));
   return {
     server,
     client,
@@ -196,12 +206,15 @@ function linkOver(
     refresh: () => freshTools({ client, server, ask }, state),
     async call(tool, input, context) {
       const call: AskedCall = { server, tool: tool.name, context };
-      const { promise: lost, reject: end } = Promise.withResolvers<never>();
+      const { promise: lost, reject } = Promise.withResolvers<never>();
       lost.catch(() => {});
+      // A write that fails at the same time says more: that the server knows nothing of the call.
+      const end = (error: McpError): void => void systemClock.sleep(0).then(() => reject(error));
       const silence = startSilence(options, call);
       state.calls.set(call, { end, silence });
       try {
-        return await Promise.race([callTool({ sdk, client, options, call, silence, redact }, tool, input), lost]);
+        const calling = callTool({ sdk, client, options, call, silence, redact }, tool, input);
+        return await noticing(state, Promise.race([calling, lost]));
       } finally {
         state.calls.delete(call);
       }

@@ -25,6 +25,13 @@ export class McpError extends Error {
   }
 }
 
+/** The error of what could not be sent: the server knows nothing of it, and it may be asked over another connection. */
+export class UnsentError extends McpError {
+  constructor(server: string, cause: unknown) {
+    super("closed", server, `The connection to ${server} was lost before it could be asked.`, { cause });
+  }
+}
+
 /** The error of what was under way when a connection was lost. */
 export function lostError(server: string, cause?: unknown): McpError {
   const message = `The connection to ${server} was lost. What it had done is not known.`;

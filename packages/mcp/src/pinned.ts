@@ -38,8 +38,8 @@ export function pinnedMcp(
     {
       call: (tool, input, context) => linkFor(context).call(tool, input, context),
       readResource: async (uri, context) =>
-        redact(await readFrom((await linkFor(context).open()).link, uri, context.signal)),
-      listResources: async (context) => redact(await resourcesOf((await linkFor(context).open()).link, context.signal)),
+        redact(await linkFor(context).ask((link) => readFrom(link, uri, context.signal))),
+      listResources: async (context) => redact(await linkFor(context).ask((link) => resourcesOf(link, context.signal))),
       redact,
     },
   );

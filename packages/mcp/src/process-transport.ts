@@ -10,6 +10,7 @@ import {
   type GroupProcess,
 } from "@proviso/node/internal";
 import { systemClock } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
 import { endOf, type Secrets } from "@proviso/runtime/internal";
 import type { Sdk } from "./sdk.ts";
 import { visibleText } from "./visible-text.ts";
@@ -35,8 +36,8 @@ export class ProcessTransport implements Transport {
   readonly #secrets: Secrets | undefined;
   #process: GroupProcess | undefined;
   #isClosed = false;
-  /** true: it lives on without a standard output. */
-  #isMute = false;
+  /** The end of the connection that a process which lives on has closed. */
+  #closedEnd: "input" | "output" | undefined;
   readonly #arrived: JSONRPCMessage[] = [];
   #delivering: Promise<void> | undefined;
 
@@ -56,13 +57,7 @@ export class ProcessTransport implements Transport {
     const buffer = new this.#sdk.ReadBuffer();
     process.stdout.on("data", (chunk: Buffer) => this.#read(buffer, chunk));
     const rest = new Promise<void>((resolve) => process.stdout.once("close", resolve));
-    void rest.then(async () => {
-      const exit = await within(restMs, () => process.exited);
-      if (exit !== undefined || this.#isClosed) return;
-      this.#isMute = true;
-      await this.#delivering;
-      await this.close();
-    });
+    void rest.then(() => this.#endWithout("output", process));
     void process.exited.then(async (exit) => {
       await within(restMs, () => rest);
       await this.#delivering;
@@ -72,8 +67,26 @@ export class ProcessTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (this.#process === undefined || this.#isClosed) throw new Error("The server is not running.");
-    await this.#process.write(this.#sdk.serializeMessage(message));
+    const process = this.#process;
+    const { SdkError, SdkErrorCode } = this.#sdk;
+    if (process === undefined || this.#isClosed)
+      throw new SdkError(SdkErrorCode.NotConnected, "The server is not running.");
+    const line = this.#sdk.serializeMessage(message);
+    try {
+      await process.write(line);
+    } catch (cause) {
+      void this.#endWithout("input", process);
+      throw new SdkError(SdkErrorCode.SendFailed, messageOf(cause), undefined, { cause });
+    }
+  }
+
+  /** Ends a process that has closed an end of the connection, unless it has just exited. */
+  async #endWithout(end: "input" | "output", process: GroupProcess): Promise<void> {
+    const exit = await within(restMs, () => process.exited);
+    if (exit !== undefined || this.#isClosed) return;
+    this.#closedEnd ??= end;
+    await this.#delivering;
+    await this.close();
   }
 
   async close(): Promise<void> {
@@ -96,7 +109,7 @@ export class ProcessTransport implements Transport {
     if (this.exit?.error !== undefined) return whyNotStarted(this.exit.error, command, cwd);
     const { exitCode, signal } = this.exit ?? { exitCode: null, signal: null };
     const ended = signal === null ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
-    const how = this.#isMute ? "closed its standard output" : ended;
+    const how = this.#closedEnd === undefined ? ended : `closed its standard ${this.#closedEnd}`;
     const all = this.#process?.stderr().trim() ?? "";
     const written = endOf(visibleText(all), shownErrors, this.#secrets).toWellFormed();
     return `${how}${written === "" ? "." : `, after it had written: ${written}`}`;

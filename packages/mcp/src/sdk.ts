@@ -1,6 +1,6 @@
 import { messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import { lostError, McpError } from "./mcp-error.ts";
+import { lostError, McpError, UnsentError } from "./mcp-error.ts";
 import { visibleText, visibleValue } from "./visible-text.ts";
 
 /** The client of the protocol's own SDK. */
@@ -21,8 +21,8 @@ export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
   }
   const code = isRecord(error) ? error["code"] : undefined;
   const { SdkErrorCode } = sdk;
-  if (code === SdkErrorCode.ConnectionClosed || code === SdkErrorCode.NotConnected || code === SdkErrorCode.SendFailed)
-    return lostError(server, error);
+  if (code === SdkErrorCode.NotConnected || code === SdkErrorCode.SendFailed) return new UnsentError(server, error);
+  if (code === SdkErrorCode.ConnectionClosed) return lostError(server, error);
   const status = isRecord(error) && isRecord(error["data"]) ? error["data"]["status"] : undefined;
   const isServersFault = typeof status === "number" && (status >= 500 || status < 300);
   if (isServersFault || isUnreadable(error, sdk)) {

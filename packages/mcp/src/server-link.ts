@@ -15,7 +15,7 @@ import {
   type McpToolInfo,
 } from "./definitions.ts";
 import { openLink, type Link } from "./link.ts";
-import { McpError } from "./mcp-error.ts";
+import { McpError, UnsentError } from "./mcp-error.ts";
 import type { CheckedConnectOptions, McpServerSpec } from "./options.ts";
 
 /** A server, as long as it is used. */
@@ -23,6 +23,8 @@ export interface ServerLink {
   /** Connects, unless it has. @throws {McpError} @throws {DefinitionError} for changes */
   open(): Promise<Opened>;
   call(tool: McpToolInfo, input: Readonly<Record<string, unknown>>, context: ToolContext): Promise<CallToolResult>;
+  /** Asks for something that is no call of a tool. @throws {McpError} */
+  ask<T>(request: (link: Link) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -80,14 +82,14 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
   };
   return {
     open: () => open(),
-    async call(tool, input, context) {
-      // Waits as long as the call lasts; the connection is others' too.
-      const link = await untilAborted(
-        context.signal,
-        readyLink(() => open(), changes, tool),
-      );
-      return link.call(tool, input, context);
-    },
+    call: (tool, input, context) =>
+      sentOnce(async () => {
+        const ready = readyLink(() => open(), changes, tool);
+        // Waits as long as the call lasts; the connection is others' too.
+        const link = await untilAborted(context.signal, ready);
+        return link.call(tool, input, context);
+      }),
+    ask: (request) => sentOnce(async () => request((await open()).link)),
     async close() {
       isClosed = true;
       // A connection that is being opened would be waited for as long as its server is silent.
@@ -97,6 +99,16 @@ export function serverLink(spec: McpServerSpec, options: CheckedConnectOptions):
       await Promise.all(leaving);
     },
   };
+}
+
+/** Asks once more, over a new connection, where nothing was sent. */
+async function sentOnce<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof UnsentError) return ask();
+    throw error;
+  }
 }
 
 /** A connection over which the tool may be called. One that was lost before the call began is opened anew, once. */

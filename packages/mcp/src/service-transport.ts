@@ -9,7 +9,8 @@ import type {
   Transport,
 } from "@modelcontextprotocol/client";
 import { isNonNullObject, messageOf } from "@proviso/core/internal";
-import { boundedFetch, type ConnectionEvents } from "./bounded-fetch.ts";
+import { isRecord, parseJson } from "@proviso/core/provider";
+import { boundedFetch, type AnswerStreams, type ConnectionEvents } from "./bounded-fetch.ts";
 import type { McpServerSpec } from "./options.ts";
 import type { Sdk } from "./sdk.ts";
 
@@ -27,6 +28,10 @@ export class ServiceTransport implements Transport {
   readonly #events: ConnectionEvents;
   readonly #failures = new WeakSet<object>();
   readonly #unanswered = new Map<RequestId, () => void>();
+  /** Requests whose answer is a stream that has begun. */
+  readonly #streaming = new Set<RequestId>();
+  /** Streams beside the answers that are open, or asked for. */
+  #streamsBeside = 0;
 
   constructor(sdk: Sdk, { url, headers, auth, fetch: given }: Service, events: ConnectionEvents) {
     this.#sdk = sdk;
@@ -38,8 +43,19 @@ export class ServiceTransport implements Transport {
     this.#http = new sdk.StreamableHTTPClientTransport(new URL(url), {
       ...(headers === undefined ? {} : { requestInit: { headers: { ...headers } } }),
       ...(auth === undefined ? {} : { authProvider: auth as never }),
-      fetch: boundedFetch(given, { ...events, failed }),
+      fetch: boundedFetch(given, { ...events, failed }, this.#streams()),
     });
+  }
+
+  #streams(): AnswerStreams {
+    return {
+      answersBy: (body) => {
+        const request = typeof body === "string" ? parseJson(body) : undefined;
+        if (request?.ok === true && isRecord(request.value)) this.#streaming.add(request.value["id"] as RequestId);
+      },
+      asked: () => void this.#streamsBeside++,
+      gone: () => void this.#streamsBeside--,
+    };
   }
 
   get sessionId(): string | undefined {
@@ -82,22 +98,28 @@ export class ServiceTransport implements Transport {
     const { promise: answered, resolve, reject } = Promise.withResolvers<void>();
     answered.catch(() => {});
     this.#unanswered.set(id, resolve);
-    const ended = (): void => {
-      options.onRequestStreamEnd?.();
+    const fail = (why: string): void => {
       if (this.#settle(id) === undefined) return;
-      const error = this.#lost("Its stream ended without an answer.", undefined);
+      const error = this.#lost(why, undefined);
       this.#events.failed(error);
       reject(error);
+    };
+    const ended = (): void => {
+      options.onRequestStreamEnd?.();
+      fail("Its stream ended without an answer.");
     };
     options.requestSignal?.addEventListener("abort", () => this.#settle(id)?.(), { once: true });
     try {
       await send({ ...options, onRequestStreamEnd: ended });
+      // What came was no answer to it, and no stream is there that could bring one.
+      if (!this.#streaming.has(id) && this.#streamsBeside === 0) fail("It was accepted without an answer.");
       // A subscription is answered when it is refused, and otherwise when nothing is reported any more.
       const isOpen = method === "subscriptions/listen" && this.#unanswered.has(id);
       if (isOpen) this.#events.reportsBegin();
       await answered.finally(() => isOpen && this.#events.reportsEnd());
     } finally {
       this.#unanswered.delete(id);
+      this.#streaming.delete(id);
     }
   }
 

@@ -2,7 +2,7 @@ import type { CallToolResult, Client, Progress } from "@modelcontextprotocol/cli
 import { isRecord } from "@proviso/core/provider";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import type { McpToolInfo } from "./definitions.ts";
-import { McpError } from "./mcp-error.ts";
+import { lostError, McpError, UnsentError } from "./mcp-error.ts";
 import type { CheckedConnectOptions } from "./options.ts";
 import { errorOf, noTimeout, type Sdk } from "./sdk.ts";
 import type { Silence } from "./silence.ts";
@@ -57,7 +57,7 @@ async function rounds(
   const toolDefinition = { name, inputSchema } as never;
   let params: Readonly<Record<string, unknown>> = { name, arguments: input };
   for (let round = 0; round <= mostRounds; round++) {
-    const answer: unknown = await client.callTool(params as never, {
+    const asking = client.callTool(params as never, {
       toolDefinition,
       allowInputRequired: true,
       signal: silence.controller.signal,
@@ -66,6 +66,11 @@ async function rounds(
         silence.begin();
         report(call, redact, progress);
       },
+    });
+    const answer: unknown = await asking.catch((cause: unknown) => {
+      const error = errorOf(cause, call.server, sdk);
+      // The server knows of the call since its first round.
+      throw error instanceof UnsentError && round > 0 ? lostError(call.server, error) : error;
     });
     if (!sdk.isInputRequiredResult(answer)) return answer as CallToolResult;
     // An answer to it would not be sent.

@@ -1,6 +1,7 @@
 import { DefinitionError, defineTool, toolError, toolOk, type Tool, type ToolReturn } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
+import { fileLine } from "./content.ts";
 import { visibleInfo, type McpToolInfo } from "./definitions.ts";
 import { checkNames, toolName } from "./names.ts";
 import { outputOf, resultOf } from "./results.ts";
@@ -120,7 +121,10 @@ function resourceTool(
           return toolError(`There is no resource ${JSON.stringify(uri)}. There are: ${there.join(", ") || "none"}.`);
         }
         const { text, files } = await caller.readResource(String(uri), context);
-        return toolOk(text, { files });
+        // An empty file is none: a store would refuse it, and the whole call with it.
+        const lines = files.filter(({ size }) => size === 0).map(fileLine);
+        const read = [text, ...lines].filter((part) => part !== "").join("\n\n");
+        return toolOk(read, { files: files.filter(({ size }) => size > 0) });
       } catch (error) {
         throw caller.redact(error);
       }

@@ -98,7 +98,13 @@ const streamOf = (content: string, end: "ends" | "breaks" | "stays" = "ends"): R
 
 /** A service of 2025 whose tool `act` does to its stream what it is told, and whose lists are counted. */
 function service() {
-  const state = { session: "one", unknown: "Session not found", description: "Acts.", asked: [] as string[] };
+  const state = {
+    session: "one",
+    unknown: "Session not found",
+    description: "Acts.",
+    asked: [] as string[],
+    refusesStreams: false,
+  };
   const reports: ReadableStreamDefaultController<Uint8Array>[] = [];
   let resumed: () => Response | Promise<Response> = () => Promise.reject(new TypeError("fetch failed"));
   let answerSlowly = (): void => {};
@@ -130,6 +136,13 @@ function service() {
         answerSlowly = () => resolve(json(done(id)));
         return promise;
       }
+      case "accepted":
+        return new Response(null, { status: 202 });
+      case "accepted, and answered beside":
+        setTimeout(() => reports[0]?.enqueue(text.encode(`data: ${done(id)}\n\n`)), 20);
+        return new Response(null, { status: 202 });
+      case "answers another":
+        return json(done("another"));
       case "refused":
         return refusal({ jsonrpc: "2.0", id, error: { code: -32_602, message: "Bad Request: how" } });
       case "refused for a session":
@@ -150,6 +163,7 @@ function service() {
   const fetchOf = async (_: unknown, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers);
     if (init.method === "GET") {
+      if (state.refusesStreams) return new Response(null, { status: 405 });
       if (headers.has("last-event-id")) return resumed();
       const body = new ReadableStream<Uint8Array>({ start: (controller) => void reports.push(controller) });
       return new Response(body, { headers: { "content-type": "text/event-stream" } });
@@ -198,6 +212,31 @@ describe("MCP-10 a stream that is lost", () => {
       expect(asked("tools/list")).toBe(lists + 1);
     },
   );
+
+  test.each(["accepted", "answers another"])(
+    "MCP-10 %s: where no stream can bring the answer, its call fails at once, and the others go on",
+    async (how) => {
+      const { spec, asked, state, answerSlowly } = service();
+      state.refusesStreams = true;
+      await using server = await connectMcp(spec, { callMs });
+      const slow = callTool(server, "act", { how: "slow" });
+      await until(() => asked("tools/call") === 1);
+      const { result, cause } = await callTool(server, "act", { how });
+      expect(result.message).toContain(lost);
+      expect(cause).toMatchObject({ code: "mcp", reason: "closed" });
+      answerSlowly();
+      expect((await slow).result).toMatchObject({ success: true, value: "done" });
+      expect([asked("initialize"), asked("tools/call")]).toEqual([1, 2]);
+    },
+  );
+
+  test("MCP-10 a call that is accepted is answered by the stream beside it", async () => {
+    const { spec, reports } = service();
+    await using server = await connectMcp(spec, { callMs });
+    await until(() => reports.length === 1);
+    const { result } = await callTool(server, "act", { how: "accepted, and answered beside" });
+    expect(result).toMatchObject({ success: true, value: "done" });
+  });
 
   test("MCP-10 after the answer of a gateway that does not reach the service, the tools are listed first", async () => {
     const { spec, asked } = service();

@@ -48,5 +48,5 @@ export { atEvaluationEnd, evaluationOf } from "./tools/context.ts";
 export { charactersOf, tokensBeside, tokensOf } from "./tokens.ts";
 export { tokensOfFile } from "./tokens.ts";
 export { hashOf } from "./content/hash.ts";
-export { claimedType, mediaTypeOf } from "./content/media-type.ts";
+export { claimedType, mediaTypeOf, typeFrom } from "./content/media-type.ts";
 export { checkMaxBytes, sweepBounds } from "./content/sweep.ts";

@@ -2,14 +2,15 @@ import type { Respond } from "@proviso/fault-matrix/loopback-server";
 
 type Event = object | string;
 
-/** A stream of events of status 200: ended, cut, or left open. */
-export function streaming(events: readonly Event[], end: "ended" | "cut" | "open" = "ended"): Respond {
+/** A stream of events of status 200: ended, cut at once or when all of it was read, or left open. */
+export function streaming(events: readonly Event[], end: "ended" | "cut" | "cut late" | "open" = "ended"): Respond {
   return (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     for (const event of events)
       response.write(typeof event === "string" ? event : `data: ${JSON.stringify(event)}\n\n`);
     if (end === "ended") response.end();
     if (end === "cut") setImmediate(() => response.destroy());
+    if (end === "cut late") setTimeout(() => response.destroy(), 100);
   };
 }
 

@@ -78,9 +78,50 @@ export function claimedType(type: string): string {
   return bare === "application/octet-stream" || !mediaTypes.test(bare) ? "" : bare;
 }
 
+/** What is claimed of bytes, what they show, and the media type that follows from both. */
+export interface ReadType {
+  /** "" where nothing is claimed. */
+  readonly claimed: string;
+  /** undefined where the bytes show no type that is known here. */
+  readonly shown: string | undefined;
+  /** false: the bytes are not what is claimed. */
+  readonly isBelieved: boolean;
+  /** `application/octet-stream` where nothing says what it is. A claim that is not believed says nothing. */
+  readonly mediaType: string;
+}
+
+/** Reads the type of bytes for which `type` is claimed. */
+export function typeFrom(bytes: Uint8Array, type: string): ReadType {
+  const claimed = claimedType(type);
+  // A note may begin with "ID3" or "GIF89a": what claims to be text, and is, is believed.
+  const shown = claimed.startsWith("text/") && isText(bytes) ? undefined : mediaTypeOf(bytes);
+  // Nothing contradicts a claim where there are no bytes.
+  const isBelieved = bytes.length === 0 || fits(claimed, shown);
+  // A claim of the same kind that is narrower stands: sound in an mp4.
+  const isShown = shown !== undefined && !(isBelieved && isOtherNameOf(claimed, shown));
+  const known = isShown ? shown : isBelieved ? claimed : "";
+  return { claimed, shown, isBelieved, mediaType: known === "" ? "application/octet-stream" : known };
+}
+
 /** Whether a claim fits what the bytes show. */
-export function fits(claimed: string, shown: string | undefined): boolean {
+function fits(claimed: string, shown: string | undefined): boolean {
   if (claimed === "") return true;
   const one = sameTypes[claimed] ?? claimed;
   return shown === undefined ? !shownByBytes.includes(one) : one === shown;
+}
+
+/** Whether the bytes are UTF-8 without the control characters that files of other kinds have. */
+function isText(bytes: Uint8Array): boolean {
+  if (bytes.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return false;
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Sound in a container of films keeps its own name. */
+function isOtherNameOf(claimed: string, shown: string): boolean {
+  return shown.startsWith("video/") && claimed.startsWith("audio/");
 }

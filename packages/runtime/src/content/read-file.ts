@@ -3,7 +3,7 @@ import { BlobError, type Blobs, type FileLike, type FileRef, type StoredFile } f
 import { cleanName, isPlatformFile, keepBytes, keptBytes, messageOf } from "@proviso/core/internal";
 import { hashOf } from "./hash.ts";
 import { pixelsOf } from "./pixels.ts";
-import { claimedType, fits, mediaTypeOf } from "./media-type.ts";
+import { typeFrom } from "./media-type.ts";
 
 /** The platform's files do not change: what was read of one holds for it. */
 const known = new WeakMap<File, StoredFile>();
@@ -54,42 +54,22 @@ export async function store(
 ): Promise<StoredFile> {
   const name = cleanName(facts.name);
   if (bytes.length === 0) throw new BlobError(`The file ${name} is empty.`, { reason: "media_type", file: name });
-  const claimed = claimedType(facts.mediaType);
-  // A note may begin with "ID3" or "GIF89a": what claims to be text, and is, is believed.
-  const shown = claimed.startsWith("text/") && isText(bytes) ? undefined : mediaTypeOf(bytes);
-  if (!fits(claimed, shown)) {
+  const { claimed, shown, isBelieved, mediaType } = typeFrom(bytes, facts.mediaType);
+  if (!isBelieved) {
     const message = `The file ${name} claims to be ${claimed}, but its bytes are ${shown ?? "no such file"}.`;
     throw new BlobError(message, { reason: "media_type", file: name });
   }
-  // A claim of the same kind that is narrower stands: sound in an mp4.
-  const mediaType = shown !== undefined && !isOtherNameOf(claimed, shown) ? shown : claimed;
   const hash = blobs === undefined ? await hashOf(bytes) : (await blobs.put(bytes)).hash;
   const file: StoredFile = Object.freeze({
     kind: "stored",
     name,
-    mediaType: mediaType === "" ? "application/octet-stream" : mediaType,
+    mediaType,
     hash,
     bytes: bytes.length,
     ...(shown?.startsWith("image/") === true ? await pixelsOf(bytes) : {}),
   });
   keepBytes(file, bytes);
   return file;
-}
-
-/** Whether the bytes are UTF-8 without the control characters that files of other kinds have. */
-function isText(bytes: Uint8Array): boolean {
-  if (bytes.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27))) return false;
-  try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Sound in a container of films keeps its own name. */
-function isOtherNameOf(claimed: string, shown: string): boolean {
-  return shown.startsWith("video/") && claimed.startsWith("audio/");
 }
 
 /** The bytes of a stored file, kept with the reference from then on. @throws {BlobError} "missing" where they are nowhere. */
