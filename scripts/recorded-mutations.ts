@@ -331,6 +331,14 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/worker/test/attempt.test.ts",
   },
   {
+    rule: "VIEW-13",
+    breaks: "an answer that stands and whose calls are made again counts once",
+    file: "worker/src/progress.ts",
+    find: "steps: isKept ? steps : steps + 1",
+    replace: "steps: steps + 1",
+    test: "packages/worker/test/progress.test.ts",
+  },
+  {
     rule: "EFF-3",
     breaks: "a call that a limit stopped may have been done",
     file: "runtime/src/recording/standing.ts",
