@@ -246,9 +246,17 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "EVL-18",
     breaks: "labels of which some are of answers that are gone correct nothing",
     file: "evals/src/report/judged.ts",
-    find: "labelsOf(of) === undefined || goneLabels(view, of) > 0",
+    find: "labelsOf(of) === undefined || !areLabelsRandom(view, of)",
     replace: "labelsOf(of) === undefined",
     test: "packages/evals/test/gone-labels.test.ts",
+  },
+  {
+    rule: "EVL-18",
+    breaks: "an answer that would have been drawn, and was not, was not there",
+    file: "evals/src/report/judged.ts",
+    find: "undrawn.length - empty, ",
+    replace: "",
+    test: "packages/evals/test/late-answers.test.ts",
   },
   {
     rule: "EVL-18",
