@@ -276,6 +276,14 @@ export const recordedMutations: readonly Mutation[] = [
   },
   {
     rule: "EVL-22",
+    breaks: "the first attempt of a variant runs alone",
+    file: "evals/src/run/expected.ts",
+    find: "const isFirst = budget !== undefined && !this.#seen.has(variant);",
+    replace: "const isFirst = false;",
+    test: "packages/evals/test/budget.test.ts",
+  },
+  {
+    rule: "EVL-22",
     breaks: "what is in flight counts",
     file: "evals/src/run/expected.ts",
     find: " + this.#inFlight[amount]",
