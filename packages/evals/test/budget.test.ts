@@ -77,6 +77,21 @@ describe("a budget for a part of the attempts", () => {
     expect(report.spent.totalTokens).toBe(7 * 420);
   });
 
+  it("EVL-22 EVL-23 what the budget could not pay for is not begun again with the same one, and is with a larger one", async () => {
+    const store = memoryEvalStore();
+    const spent = async (maxTotalTokens: number, rubric?: string) => {
+      const report = await runEval(judged(3, ["default"], rubric), { store, budget: { maxTotalTokens } });
+      return [report.spent.totalTokens, report.variants["default"]?.counts.answered, report.ended?.why];
+    };
+    const [first, ...others] = await spent(500);
+    expect(first).toBeGreaterThan(200);
+    expect(others).toEqual([0, "budget"]);
+    expect(await spent(500)).toEqual([0, 0, "budget"]);
+    // Other scorers may need less.
+    expect((await spent(500, "Answers well."))[0]).toBe(first);
+    expect(await spent(2_500)).toEqual([3 * perAttempt, 3, undefined]);
+  });
+
   it("EVL-22 a store that fails while others wait for room ends the run", async () => {
     const kept = memoryEvalStore();
     const store: EvalStore = {

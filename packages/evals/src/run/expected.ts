@@ -103,6 +103,17 @@ export class Expected {
     return this.#seen.get(variant)?.expected() ?? noUsage;
   }
 
+  /** Takes room for an attempt, which is waited for while others may leave some. undefined: there is none, or it is over. */
+  room(
+    variant: string,
+    budget: BudgetTracker | undefined,
+    end: { readonly isOver: boolean },
+  ): Promise<Room | undefined> | Room | undefined {
+    const room = this.take(variant, budget);
+    if (room !== "later") return room;
+    return this.left().then(() => (end.isOver ? undefined : this.room(variant, budget, end)));
+  }
+
   /** Takes room for an attempt. "later": those in flight may leave some. undefined: there is none. */
   take(variant: string, budget: BudgetTracker | undefined): Room | "later" | undefined {
     const expected = this.of(variant);

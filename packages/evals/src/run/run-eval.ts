@@ -12,6 +12,7 @@ import { askedOf, rowsToAsk } from "./check-eval.ts";
 import { type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
 import { rescored } from "./rescoring.ts";
 import { Expected, type Room } from "./expected.ts";
+import { cutBefore, cutRecord } from "./cut-attempts.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { Lanes } from "./lanes.ts";
 import { missingAttempts, type MissingAttempt } from "./missing.ts";
@@ -126,6 +127,7 @@ class EvalRun {
       this.#tally.take(place, record);
       this.#tally.reused += 1;
     });
+    for (const each of cutBefore(missing, making.store.kept, fingerprint)) this.#expected.add(each);
     this.#look();
     await this.#sideBySide(missing, (each, side) => this.#next(each, making, side));
   }
@@ -229,7 +231,11 @@ class EvalRun {
     const made = await makeAttempt(this.#parts, planned, making.world);
     if (!("notRun" in made)) this.#expected.add(made);
     this.#expected.leave(room);
-    if ("notRun" in made) return this.#cutShort(made);
+    if ("notRun" in made) {
+      const cut = cutRecord(planned, made, making.world.budget, this.#parts.fingerprint);
+      if (cut !== undefined) this.#keep(cut, making.store, side, () => {});
+      return this.#cutShort(made);
+    }
     this.#tally.spend(made.usage);
     this.#tally.spend(made.judgeUsage);
     this.#keep(made, making.store, side, () => this.#took(planned, made));
@@ -242,8 +248,7 @@ class EvalRun {
    */
   async #begin(key: AttemptKey, making: Making, side: Side): Promise<Room | undefined> {
     const { world, store } = making;
-    const taken = this.#room(key.variant, world);
-    const room = taken instanceof Promise ? await taken : taken;
+    const room = await this.#room(key.variant, world);
     if (room === undefined) return undefined;
     const begun = store.begin(key, room.expected);
     const { keeping } = side;
@@ -257,12 +262,10 @@ class EvalRun {
     return this.#end.isOver ? undefined : this.#begin(key, making, side);
   }
 
-  /** Room in the budget, which is waited for while others may leave some. undefined: the run is over. */
-  #room(variant: string, { budget }: Pick<AttemptWorld, "budget">): Promise<Room | undefined> | Room | undefined {
-    const room = this.#expected.take(variant, budget);
-    if (room === "later") {
-      return this.#expected.left().then(() => (this.#end.isOver ? undefined : this.#room(variant, { budget })));
-    }
+  /** Room in the budget. undefined: the run is over. */
+  async #room(variant: string, { budget }: AttemptWorld): Promise<Room | undefined> {
+    const room = await this.#expected.room(variant, budget, this.#end);
+    // What ended the run before stands.
     if (room === undefined) this.#end.end("budget", "What is left of the budget does not pay for another attempt.");
     return room;
   }
