@@ -23,7 +23,7 @@ export interface RunProgress {
 }
 
 /** What the journal knows of a run before an attempt. */
-export interface EarlierAttempts {
+interface EarlierAttempts {
   readonly summary: RunSummary;
   /** The entries that the attempt goes on from. */
   readonly kept: readonly JournalEntry[];
