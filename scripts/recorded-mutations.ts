@@ -246,9 +246,17 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "EVL-18",
     breaks: "labels of which some are of answers that are gone correct nothing",
     file: "evals/src/report/judged.ts",
-    find: "labelsOf(of) === undefined || goneLabels(view, of) > 0",
+    find: "labelsOf(of) === undefined || !areLabelsRandom(view, of)",
     replace: "labelsOf(of) === undefined",
     test: "packages/evals/test/gone-labels.test.ts",
+  },
+  {
+    rule: "EVL-18",
+    breaks: "an answer that would have been drawn, and was not, was not there",
+    file: "evals/src/report/judged.ts",
+    find: "undrawn.length - empty, ",
+    replace: "",
+    test: "packages/evals/test/late-answers.test.ts",
   },
   {
     rule: "EVL-18",
@@ -265,6 +273,14 @@ export const recordedMutations: readonly Mutation[] = [
     find: "const mostUnknown = 16;",
     replace: "const mostUnknown = 12;",
     test: "packages/evals/test/running.test.ts",
+  },
+  {
+    rule: "EVL-22",
+    breaks: "the first attempt of a variant runs alone",
+    file: "evals/src/run/expected.ts",
+    find: "const isFirst = budget !== undefined && !this.#seen.has(variant);",
+    replace: "const isFirst = false;",
+    test: "packages/evals/test/budget.test.ts",
   },
   {
     rule: "EVL-22",
@@ -329,6 +345,14 @@ export const recordedMutations: readonly Mutation[] = [
     find: "const progressMs = 500;",
     replace: "const progressMs = 100;",
     test: "packages/worker/test/attempt.test.ts",
+  },
+  {
+    rule: "VIEW-13",
+    breaks: "an answer that stands and whose calls are made again counts once",
+    file: "worker/src/progress.ts",
+    find: "steps: isKept ? steps : steps + 1",
+    replace: "steps: steps + 1",
+    test: "packages/worker/test/progress.test.ts",
   },
   {
     rule: "EFF-3",

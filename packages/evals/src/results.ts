@@ -53,6 +53,12 @@ export interface ScoreReport extends Estimate {
    * random part of the answers: the score is the judge's own, and no gate passes on it. Left out: there are none.
    */
   readonly goneLabels?: number;
+  /**
+   * Answers of the variant that were not there when the labels were drawn, at least: rows were added since, for example.
+   * None of them could be drawn, so the score is the judge's own, and no gate passes on it. Left out: none can be seen, or
+   * labels are of answers that are gone.
+   */
+  readonly lateAnswers?: number;
 }
 
 /** What became of the pairs that a scorer was asked about. */

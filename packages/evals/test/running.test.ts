@@ -33,7 +33,7 @@ import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { noUsage } from "@proviso/core/internal";
-import { Expected } from "../src/run/expected.ts";
+import { Expected, type Room } from "../src/run/expected.ts";
 import { answering, mails, triage, wordList, type Mail } from "./support.ts";
 
 const correct = ({ row, output }: { readonly row: Mail; readonly output: { readonly label: string } }): boolean =>
@@ -328,10 +328,12 @@ describe("running an eval", () => {
     expect(expected.of("a").totalTokens).toBe(100);
     expect(expected.fits(budget, usage(200))).toBe(true);
     expect(expected.fits(budget, usage(201))).toBe(false);
-    expected.begin(usage(150));
-    expect(expected.fits(budget, usage(50))).toBe(true);
-    expect(expected.fits(budget, usage(51))).toBe(false);
-    expected.end(usage(150));
+    const room = expected.take("a", budget) as Room;
+    expect(room.expected.totalTokens).toBe(100);
+    expect(expected.fits(budget, usage(100))).toBe(true);
+    expect(expected.fits(budget, usage(101))).toBe(false);
+    expected.leave(room);
+    expected.leave(room);
     expect(expected.fits(budget, usage(200))).toBe(true);
   });
 

@@ -244,6 +244,8 @@ describe("EVL-21 EVL-53 nothing is handed out once the budget is spent, also whi
   test.each(spending)("%s, %d side by side", async (_, concurrency, budget, made) => {
     const kept = new Map((await runEval(spam())).attempts.map((record) => [record.rowId, record]));
     const store = memoryEvalStore();
+    // What an attempt costs is known, else the first one would run alone.
+    await runEval(spam(undefined, 20), { store });
     const [begins, spent] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const budgets: (Budget | undefined)[] = [];
     let begun = 0;
@@ -271,7 +273,7 @@ describe("EVL-21 EVL-53 nothing is handed out once the budget is spent, also whi
       },
       close: async () => {},
     };
-    const report = await runEval(spam(undefined, 3), { store: slow, workers, concurrency, budget });
+    const report = await runEval(spam(undefined, 23), { store: slow, workers, concurrency, budget });
     expect(report.ended?.why).toBe("budget");
     expect(budgets).toHaveLength(2);
     expect(budgets.every((left) => Object.values(left ?? {}).some((limit) => limit === 100))).toBe(true);

@@ -33,12 +33,12 @@ test("MCP-1 a field of a listing that is null counts as left out", async () => {
 test("MCP-1 a server whose listing is not of the protocol is an McpError that says so", async () => {
   await expect(listing({ tools: "none" })).rejects.toMatchObject({
     code: "mcp",
-    reason: "protocol",
-    message: expect.stringMatching(/ answers with what is not of the protocol\.$/) as string,
+    reason: "connect",
+    message: expect.stringMatching(/ cannot be used: its answer is not of the protocol\.$/) as string,
   });
 });
 
 test("MCP-2 a tool that is listed twice is a DefinitionError that says so", async () => {
   await using server = await listing({ tools: [add, add] });
-  expect(() => mcpTools(server)).toThrow('lists lists the tool "add" twice.');
+  expect(() => mcpTools(server)).toThrow('lists lists the tool "add" twice: leave it out with `only`.');
 });

@@ -17,7 +17,7 @@ import type { Journal, RunState, RunSummary } from "@proviso/journal";
 import { createSession } from "@proviso/runtime";
 import { recordedBeginning } from "@proviso/runtime/recording";
 import type { RunJob, RunKind } from "./kinds.ts";
-import { ProgressCount, type RunProgress } from "./progress.ts";
+import { earlierAttempts, ProgressCount, type RunProgress } from "./progress.ts";
 
 /** A run as a queue keeps it: plain JSON. */
 export interface QueuedRun {
@@ -76,7 +76,10 @@ export async function attemptRun(
   try {
     known = await journal.describe(run.id);
     const { session = await sessionOf(run.id, known, journal), ...options } = kind.options?.(jobOf(run)) ?? {};
-    if (report !== undefined) count = new ProgressCount(run.id, known, session, report);
+    if (report !== undefined) {
+      const earlier = known && (await earlierAttempts(known, journal));
+      count = new ProgressCount(run.id, earlier, session, report);
+    }
     const prompt = (kind.prompt as PromptTemplate<unknown, unknown>).bind(run.params);
     const response = await kind.adapter.evaluate(prompt, {
       ...options,
@@ -92,8 +95,16 @@ export async function attemptRun(
     }
     end = await endOf(error, run.id, journal, signal);
   }
-  count?.end(stateOf[end.kind], known && (await journal.describe(run.id).catch(() => undefined))?.usage);
+  count?.end(stateOf[end.kind], end.kind === "lost" ? {} : await recordedProgress(journal, run.id));
   return end;
+}
+
+/** How far a run is by its record; empty: it cannot be read. */
+async function recordedProgress(journal: Journal, id: string): Promise<Partial<RunProgress>> {
+  const described = await journal.describe(id).catch(() => undefined);
+  if (described === undefined) return {};
+  const { attempts: attempt, steps, usage } = described;
+  return { attempt, steps, usage };
 }
 
 /** A session whose events can be counted: of a run that goes on, one with the recorded id, which the record fills. */

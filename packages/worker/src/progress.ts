@@ -1,7 +1,8 @@
 // What a run has done so far, from the events of its session.
 import { systemClock, type Clock, type FrameworkEvent, type Session, type Usage } from "@proviso/core";
-import { addUsage, CallEnds, noUsage, setAlarm, SpentByRun } from "@proviso/core/internal";
-import type { RunState, RunSummary } from "@proviso/journal";
+import { CallEnds, noUsage, setAlarm, SpentByRun } from "@proviso/core/internal";
+import type { Journal, JournalEntry, RunState, RunSummary } from "@proviso/journal";
+import { cutAfterLastStep } from "@proviso/runtime/recording";
 
 /** How far a run is. */
 export interface RunProgress {
@@ -21,67 +22,95 @@ export interface RunProgress {
   readonly state: RunState;
 }
 
-/** Counts the events of an attempt, and reports at most twice a second. */
+/** What the journal knows of a run before an attempt. */
+interface EarlierAttempts {
+  readonly summary: RunSummary;
+  /** The entries that the attempt goes on from. */
+  readonly kept: readonly JournalEntry[];
+}
+
+/** Reads what an attempt goes on from. */
+export async function earlierAttempts(summary: RunSummary, journal: Journal): Promise<EarlierAttempts> {
+  const standing: JournalEntry[] = [];
+  for await (const entry of journal.entries(summary.id)) if (entry.isVoid !== true) standing.push(entry);
+  return { summary, kept: cutAfterLastStep(standing).entries };
+}
+
+/** Counts the events of an attempt as its journal does, and reports at most twice a second. */
 export class ProgressCount {
   readonly #report: (progress: RunProgress) => void;
   readonly #clock: Clock;
   readonly #stop: () => void;
   #progress: RunProgress;
+  /** Whether a request of the run itself waits for its answer. */
+  #isAsked = false;
   #stopTimer: (() => void) | undefined;
   #lastAt = -Infinity;
 
   constructor(
     id: string,
-    known: RunSummary | undefined,
+    earlier: EarlierAttempts | undefined,
     session: Session,
     report: (progress: RunProgress) => void,
     clock: Clock = systemClock,
   ) {
     this.#report = report;
     this.#clock = clock;
-    const attempt = (known?.attempts ?? 0) + 1;
-    const spentBefore = known?.usage ?? noUsage;
+    const known = earlier?.summary;
     const spent = new SpentByRun();
+    for (const entry of earlier?.kept ?? []) if (entry.kind === "event") spent.add(entry.event, entry.evaluationId);
     const callEnds = new CallEnds();
     const spend = (event: FrameworkEvent, change: Partial<RunProgress> = {}): void => {
-      // The end of an evaluation that was begun by an earlier attempt says what both have spent: `end` gets that sum.
-      if (known !== undefined && event.type !== "provider.responded" && event.parent === undefined) return;
-      if (!spent.add(event)) return;
-      this.#set({ ...change, usage: addUsage(spentBefore, spent.total()) });
+      if (spent.add(event)) this.#set({ ...change, usage: spent.total() });
     };
     this.#progress = {
       id,
-      attempt,
+      attempt: (known?.attempts ?? 0) + 1,
       turn: 0,
-      steps: 0,
+      steps: known?.steps ?? 0,
       tool: undefined,
-      usage: spentBefore,
+      usage: known?.usage ?? noUsage,
       state: "open",
     };
     const stops = [
-      session.on("run.resumed", ({ attempt: number, keptSteps }) => this.#set({ attempt: number, steps: keptSteps })),
+      session.on("run.resumed", (event) => {
+        const { attempt, keptSteps } = event;
+        spent.add(event);
+        this.#set({ attempt, steps: keptSteps, usage: spent.total() });
+      }),
+      session.on("provider.requested", ({ parent }) => {
+        if (parent === undefined) this.#isAsked = true;
+      }),
       session.on("provider.responded", (event) => {
         // A request of an evaluation inside a call spends, and is no step of the run.
-        const { turn, steps } = this.#progress;
-        spend(event, event.parent === undefined ? { turn: turn + 1, steps: steps + 1 } : {});
+        spend(event, event.parent === undefined ? this.#answered() : {});
       }),
       session.on("prompt.executed", (event) => spend(event)),
       session.on("prompt.failed", (event) => spend(event)),
       session.on("tool.requested", (event) => void callEnds.isFirst(event)),
       session.on("tool.invoked", (event) => {
-        const isStep = callEnds.isFirst(event) && event.parent === undefined;
-        if (isStep) this.#set({ steps: this.#progress.steps + 1, tool: event.name });
+        if (!callEnds.isFirst(event) || event.parent !== undefined) return;
+        // Calls before the answer are those of an agent: its whole turn is one step.
+        this.#set({ steps: this.#progress.steps + (this.#isAsked ? 0 : 1), tool: event.name });
       }),
     ];
     this.#stop = () => stops.forEach((stop) => stop());
   }
 
-  /** The attempt is over: this is always reported, with what the record says that was spent, where that is known. */
-  end(state: RunState, usage = this.#progress.usage): void {
+  /** An answer that nothing was asked for in this attempt is a kept one, whose calls are made again. */
+  #answered(): Partial<RunProgress> {
+    const { turn, steps } = this.#progress;
+    const isKept = !this.#isAsked;
+    this.#isAsked = false;
+    return { turn: turn + 1, steps: isKept ? steps : steps + 1 };
+  }
+
+  /** The attempt is over: this is always reported, with what the record says where it can be read. */
+  end(state: RunState, recorded: Partial<Pick<RunProgress, "attempt" | "steps" | "usage">> = {}): void {
     this.#stop();
     this.#stopTimer?.();
     this.#stopTimer = undefined;
-    this.#progress = { ...this.#progress, state, usage };
+    this.#progress = { ...this.#progress, ...recorded, state };
     this.#report(this.#progress);
   }
 

@@ -3,7 +3,7 @@ import { memoryJournal } from "@proviso/journal";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { defineRun } from "@proviso/worker";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { z } from "zod";
 import { attemptRun } from "../src/attempt.ts";
 import type { RunProgress } from "../src/progress.ts";
@@ -81,4 +81,70 @@ test("FLT-5 VIEW-13 TX-5 a call that a listener vetoed is one step", async () =>
   const signal = new AbortController().signal;
   await attemptRun(kind, { id: "r", params: {} }, { journal, signal, report });
   expect([last?.steps, (await journal.describe("r"))?.steps]).toEqual([3, 3]);
+});
+
+/** Reports the progress of a run through `note` calls, of which the first attempt is stopped in the first. */
+async function interrupted() {
+  const journal = memoryJournal();
+  const reports: RunProgress[] = [];
+  let onCall: (() => Promise<void>) | undefined;
+  const note = defineTool({
+    name: "note",
+    description: "Notes.",
+    input: z.object({}),
+    uses: [],
+    idempotent: true,
+    execute: async () => {
+      await onCall?.();
+      return "Noted.";
+    },
+  });
+  const noting = definePrompt({ key: "noting", sections: [{ key: "task", text: "Note.", tools: [note] }] });
+  const model = scriptedModel([
+    { toolCalls: [{ name: "note" }], usage },
+    { toolCalls: [{ name: "note" }], usage },
+    { text: "Done.", usage },
+  ]);
+  const kind = defineRun({ prompt: noting, adapter: modelAdapter(model) });
+  const attempt = (signal: AbortSignal) =>
+    attemptRun(kind, { id: "r", params: {} }, { journal, signal, report: (progress) => void reports.push(progress) });
+  const stop = new AbortController();
+  onCall = async () => {
+    stop.abort();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  expect((await attempt(stop.signal)).kind).toBe("stopped");
+  const said = async () => {
+    const described = await journal.describe("r");
+    const last = reports.at(-1);
+    return {
+      progress: [last?.attempt, last?.steps, last?.usage.totalTokens],
+      journal: [described?.attempts, described?.steps, described?.usage.totalTokens],
+    };
+  };
+  const goOn = (during: () => Promise<void>) => {
+    onCall = during;
+    return attempt(new AbortController().signal);
+  };
+  return { said, goOn, reports };
+}
+
+test("FLT-5 VIEW-13 the answer before an interrupted call is counted once, also while its run goes on", async () => {
+  const { said, goOn, reports } = await interrupted();
+  const seen: unknown[] = [];
+  await goOn(async () => {
+    const before = reports.length;
+    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(before), { timeout: 5_000 });
+    seen.push(await said());
+  });
+  seen.push(await said());
+  const alike = (...numbers: readonly number[]) => ({ progress: numbers, journal: numbers });
+  expect(seen).toEqual([alike(2, 1, 110), alike(2, 3, 220), alike(2, 5, 330)]);
+});
+
+test("FLT-5 VIEW-13 a run that has ended and is handed out again has its steps", async () => {
+  const { said, goOn } = await interrupted();
+  await goOn(async () => {});
+  expect((await goOn(async () => {})).kind).toBe("executed");
+  expect(await said()).toEqual({ progress: [2, 5, 330], journal: [2, 5, 330] });
 });

@@ -14,8 +14,11 @@ export interface Label {
   readonly value: boolean | number;
   /** The name of the person. Default: not known. */
   readonly by?: string | undefined;
-  /** The place in the random order, set by `toLabel`. A label without it serves the agreement alone. */
-  readonly drawn?: { readonly seed: number; readonly place: number } | undefined;
+  /**
+   * The place in the random order, and how many rows there were then; set by `toLabel`. A label without it serves the
+   * agreement alone.
+   */
+  readonly drawn?: { readonly seed: number; readonly place: number; readonly rows?: number | undefined } | undefined;
 }
 
 /** The rows of reports that were made in this process. A WeakMap would keep them until a full collection. */
@@ -34,6 +37,11 @@ export function answerKey({ rowId, output }: Pick<Label, "rowId" | "output">): s
 /** The hash of an answer, by which labels are found. */
 export function outputHash({ output }: AttemptRecord): string {
   return contentHash(output ?? null);
+}
+
+/** What answers are drawn by, the lowest first: the same of an answer whatever others there are. */
+export function drawOrder(seed: number, answer: Pick<Label, "rowId" | "output">): string {
+  return contentHash([seed, answerKey(answer)]);
 }
 
 /**
@@ -58,11 +66,12 @@ export function toLabel(
     const answer = { rowId: record.rowId, output: outputHash(record), answer: record.output };
     answers.set(answerKey(answer), answer);
   }
-  const drawn = [...answers].map(([key, answer]) => ({ answer, order: contentHash([seed, key]) }));
+  const rowCount = new Set(report.attempts.map(({ rowId }) => rowId)).size;
+  const drawn = Array.from(answers.values(), (answer) => ({ answer, order: drawOrder(seed, answer) }));
   return drawn
     .toSorted((a, b) => (a.order < b.order ? -1 : 1))
     .slice(0, count)
     .map(({ answer: { rowId, output, answer } }, place) => {
-      return { rowId, output, by: undefined, drawn: { seed, place }, row: rows.get(rowId), answer };
+      return { rowId, output, by: undefined, drawn: { seed, place, rows: rowCount }, row: rows.get(rowId), answer };
     });
 }

@@ -125,12 +125,14 @@ function pairLines({ variants, differences }: EvalReport): readonly (readonly st
 
 /** The judge's own mean, how far it agrees with people, and why it is not corrected. */
 function judgeLines(score: ScoreReport | undefined): readonly (readonly string[])[] {
-  const { judged, goneLabels: gone = 0, method } = score ?? {};
-  if (judged === undefined && gone === 0) return [];
+  const { judged, goneLabels: gone = 0, lateAnswers: late = 0, method } = score ?? {};
+  if (judged === undefined && gone === 0 && late === 0) return [];
   const why =
-    gone === 0
-      ? `fewer than ${fewestLabels} drawn labels`
-      : `${plural(gone, "label")} ${gone === 1 ? "is of an answer that is" : "are of answers that are"} gone: draw again`;
+    gone > 0
+      ? `${plural(gone, "label")} ${gone === 1 ? "is of an answer that is" : "are of answers that are"} gone: draw again`
+      : late > 0
+        ? `${plural(late, "answer")} ${late === 1 ? "is" : "are"} newer than the labels: draw again`
+        : `fewer than ${fewestLabels} drawn labels`;
   const own = judged !== undefined && method === "prediction-powered" ? number(judged.uncorrected.value) : undefined;
   const head = `${indent}${"the judge alone".padEnd(16)}`;
   const shown = own ?? `not corrected, ${why}`;

@@ -6,7 +6,7 @@ import type { Ends } from "../statistics/gates.ts";
 import type { Difference, GateReport } from "../results.ts";
 import type { Baseline } from "./baseline.ts";
 import { scoreDifference } from "./differences.ts";
-import { goneLabels, scoreEstimate } from "./judged.ts";
+import { areLabelsRandom, scoreEstimate } from "./judged.ts";
 import { rowValues, scoreOf, type View } from "./view.ts";
 
 /** The share of rows without a score from which on no gate on that scorer is settled. */
@@ -68,8 +68,12 @@ export function decided(
         : noWorseOn(scoreDifference(view, of, { variant, scorer }, of.level), bound, lessIsBetter);
     const isKnown = isFew(own.unscored.size, own.values.length) && (on === undefined || isComparedOnMost(on));
     const shared = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
-    // The labels are there because the judge alone is not trusted, and those of answers that are gone correct nothing.
-    const isTrusted = shared !== "passed" || goneLabels(view, { definition: of.definition, scorer, range }) === 0;
+    // The labels are there because the judge alone is not trusted, and those of no random part correct nothing.
+    const { shown } = of.baseline;
+    const sides = gate === "noWorseBy" && "variant" in shown ? [variant, shown.variant] : [variant];
+    const isTrusted =
+      shared !== "passed" ||
+      sides.every((side) => areLabelsRandom(view, { definition: of.definition, scorer, range, variant: side }));
     const verdict = isTrusted ? shared : "unsettled";
     return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
   });

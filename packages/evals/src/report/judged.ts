@@ -1,7 +1,7 @@
 // A judge's score as people would have given it, and how far the judge agrees with them (EVL-18).
 import type { AnyDefinition } from "../define/define-eval.ts";
 import { judgePartsOf } from "../judges/judge.ts";
-import { answerKey, outputHash, type Label } from "../judges/labels.ts";
+import { answerKey, drawOrder, outputHash, type Label } from "../judges/labels.ts";
 import type { AttemptRecord, ScoreReport } from "../results.ts";
 import { agreement } from "../statistics/agreement.ts";
 import { correctedDifference, correctedWithin, type JudgedRow } from "../statistics/corrected-rows.ts";
@@ -23,6 +23,9 @@ export interface Asked {
   readonly outside: Outside;
 }
 
+/** A scorer, and what it was given. */
+type Labelled = Pick<Asked, "definition" | "scorer" | "range">;
+
 /** The estimate of a score: of a judge with enough labels the corrected one. undefined: too few groups of rows. */
 export function scoreEstimate(view: View, of: Asked, level: Level): Estimate | undefined {
   return corrected(view, of, level) ?? plainEstimate(view, of, level);
@@ -33,8 +36,7 @@ export function scoreReport(view: View, of: Asked, level: Level): ScoreReport | 
   const uncorrected = plainEstimate(view, of, level);
   const pairs = labelsOf(of) === undefined ? [] : labelledPairs(view, of);
   if (uncorrected === undefined) return undefined;
-  const gone = goneLabels(view, of);
-  const score = gone === 0 ? uncorrected : { ...uncorrected, goneLabels: gone };
+  const score = { ...uncorrected, ...whyNotRandom(view, of) };
   if (pairs.length === 0) return score;
   const [worst, best] = of.range;
   // A score that is nearer to the best one than to the worst one passes.
@@ -50,7 +52,7 @@ export function scoreReport(view: View, of: Asked, level: Level): ScoreReport | 
  * How many labels that were drawn are of answers that are gone: none of the row's attempts gives that answer, and all of
  * them have an answer, or failed by themselves. What the surroundings failed may give it again.
  */
-export function goneLabels(view: View, of: Pick<Asked, "definition" | "scorer" | "range">): number {
+function goneLabels(view: View, of: Labelled): number {
   if (labelsOf(of) === undefined) return 0;
   const labels = Map.groupBy(filledLabels(of).filter(isDrawn), ({ rowId }) => rowId);
   let gone = 0;
@@ -61,6 +63,59 @@ export function goneLabels(view: View, of: Pick<Asked, "definition" | "scorer" |
     gone += labels.get(id)?.filter(({ output }) => !given.has(output)).length ?? 0;
   }
   return gone;
+}
+
+/**
+ * How many answers of the variant were not there when labels were drawn, at least: those of more rows than there were, and
+ * those that come before a drawn one in the order of the draw and were not drawn. A label that was left out leaves its
+ * place empty, and was of one of them.
+ */
+function lateAnswers(view: View, of: Labelled & Pick<Asked, "variant">): number {
+  const drawn = (labelsOf(of) ?? []).filter(isDrawn);
+  const known = new Set(drawn.map(answerKey));
+  const bySeed = Map.groupBy(filledLabels(of).filter(isDrawn), (label) => label.drawn.seed);
+  const late = Array.from(bySeed, ([seed, labels]) => {
+    const orders = labels.map((label) => drawOrder(seed, label)).toSorted();
+    const last = orders.at(-1) ?? "";
+    const undrawn = answersOf(view, of.variant).filter(
+      (answer) => !known.has(answerKey(answer)) && drawOrder(seed, answer) < last,
+    );
+    const lastPlace = Math.max(...labels.map((label) => label.drawn.place));
+    const places = drawn.flatMap(({ drawn: { seed: by, place } }) =>
+      by === seed && place <= lastPlace ? [place] : [],
+    );
+    const empty = lastPlace + 1 - new Set(places).size;
+    const rows = Math.max(...labels.map((label) => label.drawn.rows ?? Infinity));
+    return Math.max(undrawn.length - empty, view.rows.length - rows);
+  });
+  return Math.max(0, ...late);
+}
+
+/** The different answers of a variant. */
+function answersOf(view: View, variant: string): readonly Pick<Label, "rowId" | "output">[] {
+  const answers = new Map<string, Pick<Label, "rowId" | "output">>();
+  for (const record of view.attemptsOf(variant).flatMap((attempts) => attempts ?? [])) {
+    if (record.status !== "answered") continue;
+    const answer = { rowId: record.rowId, output: outputHash(record) };
+    answers.set(answerKey(answer), answer);
+  }
+  return [...answers.values()];
+}
+
+/** What shows that the labels which were drawn are of no random part of the variant's answers; undefined: nothing does. */
+function whyNotRandom(
+  view: View,
+  of: Labelled & Pick<Asked, "variant">,
+): Pick<ScoreReport, "goneLabels" | "lateAnswers"> | undefined {
+  const gone = goneLabels(view, of);
+  if (gone > 0) return { goneLabels: gone };
+  const late = lateAnswers(view, of);
+  return late > 0 ? { lateAnswers: late } : undefined;
+}
+
+/** Whether the labels that were drawn may be of a random part of the variant's answers; else they correct nothing. */
+export function areLabelsRandom(view: View, of: Labelled & Pick<Asked, "variant">): boolean {
+  return whyNotRandom(view, of) === undefined;
 }
 
 function isOutside({ failure }: AttemptRecord): boolean {
@@ -78,7 +133,7 @@ function labelsOf({ definition, scorer }: Pick<Asked, "definition" | "scorer">):
 }
 
 /** The labels that have a value: one that was drawn and not yet filled in has none. */
-function filledLabels(of: Pick<Asked, "definition" | "scorer" | "range">): readonly (Label & { value: number })[] {
+function filledLabels(of: Labelled): readonly (Label & { value: number })[] {
   const [worst, best] = of.range;
   return (labelsOf(of) ?? []).flatMap((label) => {
     const value = label.value === true ? best : label.value === false ? worst : label.value;
@@ -86,8 +141,9 @@ function filledLabels(of: Pick<Asked, "definition" | "scorer" | "range">): reado
   });
 }
 
-function isDrawn({ drawn }: Label): boolean {
-  return drawn !== undefined;
+function isDrawn<Of extends Label>(label: Of): label is Of & { readonly drawn: NonNullable<Label["drawn"]> } {
+  // A file of labels may say null where there is none.
+  return (label.drawn ?? undefined) !== undefined;
 }
 
 /** The verdicts of people, by the answer that they are about. */
@@ -126,23 +182,24 @@ function labelledPairs(view: View, of: Asked): readonly { readonly person: numbe
   return [...pairs.values()].flat();
 }
 
-/** undefined: fewer than 30 of the variant's answers have a label that was drawn, or labels are of answers that are gone. */
+/** undefined: fewer than 30 of the variant's answers have a label that was drawn, or the labels are no random part. */
 function corrected(view: View, of: Asked, level: Level): Estimate | undefined {
-  if (labelsOf(of) === undefined || goneLabels(view, of) > 0) return undefined;
+  if (labelsOf(of) === undefined || !areLabelsRandom(view, of)) return undefined;
   const rows = judgedRows(view, of).filter((row) => row !== undefined);
   return isEnough(rows) ? correctedWithin(rows, level, of.range) : undefined;
 }
 
 /**
  * The difference of a variant and the baseline as people would have judged it. undefined: one of both has fewer than 30
- * answers with a label that was drawn, or labels are of answers that are gone.
+ * answers with a label that was drawn, or the labels are no random part of its answers.
  */
 export function correctedSides(
   view: View,
   of: { readonly variant: Asked; readonly baseline: Asked },
   level: Level,
 ): Estimate | undefined {
-  if (labelsOf(of.variant) === undefined || goneLabels(view, of.variant) > 0) return undefined;
+  if (labelsOf(of.variant) === undefined) return undefined;
+  if (!areLabelsRandom(view, of.variant) || !areLabelsRandom(view, of.baseline)) return undefined;
   const [own, others] = [judgedRows(view, of.variant), judgedRows(view, of.baseline)];
   const variant: CountedRow[] = [];
   const baseline: CountedRow[] = [];

@@ -76,12 +76,23 @@ function placeOf(sorted: readonly number[], value: number): number {
   return low;
 }
 
-/** What an attempt is expected to spend at most: the p90 of its variant's last attempts. */
+/** Room in the budget that an attempt has taken: what it is expected to spend. */
+export interface Room {
+  readonly expected: Usage;
+}
+
+/**
+ * What an attempt is expected to spend at most, the p90 of its variant's last attempts, and the room that those in flight
+ * have taken of the budget. Before one of a variant has ended nothing is known of them: the first one runs alone.
+ */
 export class Expected {
   readonly #seen = new Map<string, Seen>();
   readonly #inFlight: Record<Amount, number> = { inputTokens: 0, outputTokens: 0, totalTokens: 0, costUsd: 0 };
+  readonly #rooms = new Set<Room>();
+  #isFirstInFlight = false;
+  #waiting: (() => void)[] = [];
 
-  add({ variant, usage, judgeUsage }: AttemptRecord): void {
+  add({ variant, usage, judgeUsage }: Pick<AttemptRecord, "variant" | "usage" | "judgeUsage">): void {
     let seen = this.#seen.get(variant);
     if (seen === undefined) this.#seen.set(variant, (seen = new Seen()));
     seen.add(judgeUsage === noUsage ? usage : addUsage(usage, judgeUsage));
@@ -92,13 +103,55 @@ export class Expected {
     return this.#seen.get(variant)?.expected() ?? noUsage;
   }
 
-  begin(usage: Usage): void {
-    for (const amount of amounts) this.#inFlight[amount] += usage[amount] ?? 0;
+  /** Takes room for an attempt, which is waited for while others may leave some. undefined: there is none, or it is over. */
+  room(
+    variant: string,
+    budget: BudgetTracker | undefined,
+    end: { readonly isOver: boolean },
+  ): Promise<Room | undefined> | Room | undefined {
+    const room = this.take(variant, budget);
+    if (room !== "later") return room;
+    return this.left().then(() => (end.isOver ? undefined : this.room(variant, budget, end)));
   }
 
-  end(usage: Usage): void {
-    const inFlight = this.#inFlight;
-    for (const amount of amounts) inFlight[amount] = Math.max(0, inFlight[amount] - (usage[amount] ?? 0));
+  /** Takes room for an attempt. "later": those in flight may leave some. undefined: there is none. */
+  take(variant: string, budget: BudgetTracker | undefined): Room | "later" | undefined {
+    const expected = this.of(variant);
+    const isFirst = budget !== undefined && !this.#seen.has(variant);
+    const isAlone = this.#rooms.size === 0;
+    const mayBegin = isAlone || !(isFirst || this.#isFirstInFlight);
+    if (!mayBegin || !this.fits(budget, expected)) return isAlone ? undefined : "later";
+    const room: Room = { expected };
+    this.#rooms.add(room);
+    this.#isFirstInFlight = isFirst;
+    this.begin(expected);
+    return room;
+  }
+
+  /** Gives room back, once. */
+  leave(room: Room): void {
+    if (!this.#rooms.delete(room)) return;
+    this.#isFirstInFlight = false;
+    for (const amount of amounts)
+      this.#inFlight[amount] = Math.max(0, this.#inFlight[amount] - (room.expected[amount] ?? 0));
+    this.wake();
+  }
+
+  /** Lets those look again that wait for room. */
+  wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const wake of waiting) wake();
+  }
+
+  /** Resolves when room is given back, or the run has ended. */
+  left(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** What is counted as spent from now on, beside what has room. */
+  begin(usage: Usage): void {
+    for (const amount of amounts) this.#inFlight[amount] += usage[amount] ?? 0;
   }
 
   /** Whether what is spent, in flight and wanted fits the budget. */

@@ -1,5 +1,5 @@
 // Runs every row on every variant: what is kept is used again, the rest is asked, within the run's limits.
-import { systemClock, type Usage } from "@proviso/core";
+import { systemClock } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { systemId, trackerOf } from "@proviso/runtime/internal";
 import { defaultTimeoutMs, type Bounds } from "../bounded.ts";
@@ -11,7 +11,8 @@ import type { AttemptKey, AttemptRecord, EvalReport } from "../results.ts";
 import { askedOf, rowsToAsk } from "./check-eval.ts";
 import { type AttemptWorld, type NotRun, type PlannedAttempt } from "./attempt.ts";
 import { rescored } from "./rescoring.ts";
-import { Expected } from "./expected.ts";
+import { Expected, type Room } from "./expected.ts";
+import { cutBefore, cutRecord } from "./cut-attempts.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { Lanes } from "./lanes.ts";
 import { missingAttempts, type MissingAttempt } from "./missing.ts";
@@ -81,7 +82,7 @@ class EvalRun {
     const total = rows.length * variants.length * (definition.repetitions ?? 1);
     const { onProgress } = options;
     this.#bounds = { clock, signal: options.signal, ms: definition.timeoutMs ?? defaultTimeoutMs };
-    this.#tally = new Tally({ clock, lanes, records, expected: this.#expected, looks, onProgress, total });
+    this.#tally = new Tally({ clock, lanes, records, looks, onProgress, total });
   }
 
   /** Runs, and reports what it came to. */
@@ -122,9 +123,11 @@ class EvalRun {
     const planned = await plannedAttempts(definition, rows, variants, fingerprint, this.#bounds);
     const of = { kept: making.store.kept, again: options.resume === "retry-failed" };
     const missing = missingAttempts(definition, planned, of, ({ place }, record) => {
+      this.#expected.add(record);
       this.#tally.take(place, record);
       this.#tally.reused += 1;
     });
+    for (const each of cutBefore(missing, making.store.kept, fingerprint)) this.#expected.add(each);
     this.#look();
     await this.#sideBySide(missing, (each, side) => this.#next(each, making, side));
   }
@@ -147,7 +150,11 @@ class EvalRun {
       await side.keeping;
     };
     const count = Math.min(options.concurrency ?? 16, items.length);
-    await Promise.all(Array.from({ length: count }, () => worker().catch((error: unknown) => this.#end.break(error))));
+    const failed = (error: unknown): void => {
+      this.#end.break(error);
+      this.#expected.wake();
+    };
+    await Promise.all(Array.from({ length: count }, () => worker().catch(failed)));
     this.#end.assertSound();
   }
 
@@ -167,24 +174,25 @@ class EvalRun {
     if (this.#end.ended !== undefined || this.#parts.baseline !== undefined) return;
     const again = this.#parts.options.resume === "retry-failed";
     const missing = plannedPairs({ ...this.#parts, records: this.#records }).filter((planned) => {
-      const pair = keptPair(planned, making.store.kept.get(planned.key), again);
-      if (pair !== undefined) this.#pairs.push(pair);
-      return pair === undefined;
+      const record = making.store.kept.get(planned.key);
+      const pair = keptPair(planned, record, again);
+      if (record === undefined || pair === undefined) return true;
+      this.#expected.add(record);
+      this.#pairs.push(pair);
+      return false;
     });
     await this.#sideBySide(missing, (planned, side) => this.#askPair(planned, making, side));
   }
 
   async #askPair(planned: PlannedPair, making: Making, side: Side): Promise<boolean> {
-    const begun = await this.#begin(planned.key, making, side);
-    if (begun === undefined) return false;
+    const room = await this.#begin(planned.key, making, side);
+    if (room === undefined) return false;
     const made = await askPair(this.#parts.definition, planned, making.world);
-    this.#expected.end(begun);
+    if ("record" in made) this.#expected.add(made.record);
+    this.#expected.leave(room);
     if ("notRun" in made) return this.#cutShort(made);
     this.#tally.spend(made.asked.usage);
-    this.#keep(made.record, making.store, side, () => {
-      this.#pairs.push(made.asked);
-      this.#expected.add(made.record);
-    });
+    this.#keep(made.record, making.store, side, () => void this.#pairs.push(made.asked));
     return true;
   }
 
@@ -194,14 +202,21 @@ class EvalRun {
     kept: AttemptRecord,
     { world, store }: Making,
   ): Promise<boolean> {
+    // Scoring what is kept costs other amounts than an attempt.
+    const kind = JSON.stringify(["scoring", planned.variant]);
+    const room = await this.#room(kind, world);
+    if (room === undefined) return true;
     const scored = await rescored(this.#parts.definition, { planned, kept, scorers }, world);
     this.#tally.spend(scored.usage);
+    if ("record" in scored) this.#expected.add({ variant: kind, usage: scored.usage, judgeUsage: noUsage });
+    this.#expected.leave(room);
     if ("isShort" in scored) return false;
     if ("notRun" in scored) {
       if (scored.notRun === "budget") this.#end.end("budget", "The budget is spent.");
       return true;
     }
     await store.finish(scored.record);
+    this.#expected.add(scored.record);
     this.#tally.reused += 1;
     this.#tally.take(planned.place, scored.record);
     this.#look();
@@ -211,11 +226,16 @@ class EvalRun {
 
   /** Makes one attempt. false: what is left of the budget does not pay for it. */
   async #make(planned: PlannedAttempt, making: Making, side: Side): Promise<boolean> {
-    const begun = await this.#begin(keyFields(planned), making, side);
-    if (begun === undefined) return false;
+    const room = await this.#begin(keyFields(planned), making, side);
+    if (room === undefined) return false;
     const made = await makeAttempt(this.#parts, planned, making.world);
-    this.#expected.end(begun);
-    if ("notRun" in made) return this.#cutShort(made);
+    if (!("notRun" in made)) this.#expected.add(made);
+    this.#expected.leave(room);
+    if ("notRun" in made) {
+      const cut = cutRecord(planned, made, making.world.budget, this.#parts.fingerprint);
+      if (cut !== undefined) this.#keep(cut, making.store, side, () => {});
+      return this.#cutShort(made);
+    }
     this.#tally.spend(made.usage);
     this.#tally.spend(made.judgeUsage);
     this.#keep(made, making.store, side, () => this.#took(planned, made));
@@ -223,27 +243,31 @@ class EvalRun {
   }
 
   /**
-   * Begins what is paid for, where the budget allows as much as others like it have spent: that much is returned. What was
-   * made before it is kept when it begins: both are written together.
+   * Begins what is paid for, where the budget allows as much as others like it have spent: that much is taken. What was made
+   * before it is kept when it begins: both are written together. undefined: the run is over.
    */
-  async #begin(key: AttemptKey, { world, store }: Making, side: Side): Promise<Usage | undefined> {
-    const worstCase = this.#expected.of(key.variant);
-    if (!this.#expected.fits(world.budget, worstCase)) {
-      this.#end.end("budget", "What is left of the budget does not pay for another attempt.");
-      return undefined;
-    }
-    this.#expected.begin(worstCase);
-    const begun = store.begin(key, worstCase);
+  async #begin(key: AttemptKey, making: Making, side: Side): Promise<Room | undefined> {
+    const { world, store } = making;
+    const room = await this.#room(key.variant, world);
+    if (room === undefined) return undefined;
+    const begun = store.begin(key, room.expected);
     const { keeping } = side;
-    if (begun === undefined && keeping === undefined) return worstCase;
+    if (begun === undefined && keeping === undefined) return room;
     await begun;
     await keeping;
     side.keeping = undefined;
     // Other attempts went on meanwhile, and may have spent more than was expected of them.
-    if (!this.#expected.fits(world.budget, noUsage)) this.#end.end("budget", "What is left does not pay for more.");
-    if (!this.#end.isOver) return worstCase;
-    this.#expected.end(worstCase);
-    return undefined;
+    if (!this.#end.isOver && this.#expected.fits(world.budget, noUsage)) return room;
+    this.#expected.leave(room);
+    return this.#end.isOver ? undefined : this.#begin(key, making, side);
+  }
+
+  /** Room in the budget. undefined: the run is over. */
+  async #room(variant: string, { budget }: AttemptWorld): Promise<Room | undefined> {
+    const room = await this.#expected.room(variant, budget, this.#end);
+    // What ended the run before stands.
+    if (room === undefined) this.#end.end("budget", "What is left of the budget does not pay for another attempt.");
+    return room;
   }
 
   /** The store is given what was made, which counts when the store has it. */

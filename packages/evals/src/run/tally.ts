@@ -3,7 +3,6 @@ import type { Clock, Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
 import type { AttemptRecord } from "../results.ts";
 import type { EarlyLooks } from "./early-looks.ts";
-import type { Expected } from "./expected.ts";
 import type { Lanes } from "./lanes.ts";
 import { callListener, type RunOptions } from "./options.ts";
 import type { Records } from "./records.ts";
@@ -13,7 +12,6 @@ interface Counted {
   readonly clock: Clock;
   readonly lanes: Lanes;
   readonly records: Records;
-  readonly expected: Expected;
   readonly looks: EarlyLooks | undefined;
   readonly onProgress: RunOptions["onProgress"];
   /** How many attempts there are. */
@@ -40,11 +38,10 @@ export class Tally {
     if (usage !== noUsage) this.spent = addUsage(this.spent, usage);
   }
 
-  /** Gives an attempt that there is to the report, the expectations and the looks at the gates, and counts it. */
+  /** Gives an attempt that there is to the report and the looks at the gates, and counts it. */
   take(place: number, record: AttemptRecord): void {
-    const { records, expected, looks } = this.#of;
+    const { records, looks } = this.#of;
     records.set(place, record);
-    expected.add(record);
     if (record.status === "failed") this.#failed += 1;
     if (isUnscored(record)) this.#unscored += 1;
     looks?.add(record);
