@@ -2,6 +2,7 @@
 // call the answers are given, and the calls begin and end, when all has come again that the record has before that, of any
 // evaluation inside the same call.
 import { systemClock, type FrameworkEvent, type ModelRequest, type ToolCall } from "@proviso/core";
+import { after } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { RequestHashes } from "./asked.ts";
 import { callAround } from "./calls-again.ts";
@@ -51,12 +52,12 @@ export class InsideAnswers {
     this.#recorded.set(run.evaluationId, evaluation);
     evaluation.cameTo(place);
     if (answer === undefined) return this.#leftBehind(run, waitedMs);
-    const given = (): Answered => {
+    const given = (): Answered | Promise<Answered> => {
       evaluation.cameTo(answer.place);
-      return answer.entry;
+      if (!evaluation.isAbortedAfter(answer.place)) return answer.entry;
+      return this.#leftBehind(run, 0).then(() => answer.entry);
     };
-    const turn = turnOf(run, evaluation, answer);
-    return turn === undefined ? given() : turn.then(given);
+    return this.#whenIts(run, evaluation, answer)?.then(given) ?? given();
   }
 
   /** Whether the record has the last request once more. */
@@ -71,43 +72,57 @@ export class InsideAnswers {
     if (event.type === "tool.requested" || event.type === "tool.invoked") {
       const turn = taken(evaluation?.turns.get(keyOfCall(event)) ?? []);
       if (turn !== undefined) evaluation?.cameTo(turn.place);
-    } else if (event.type === "prompt.executed" || event.type === "prompt.failed") {
-      (evaluation ?? this.#silent(event))?.cameTo();
     }
+  }
+
+  /** Resolves when it is the turn of an evaluation inside to end; undefined: it is. */
+  over(run: Run): Promise<void> | undefined {
+    this.#steps += 1;
+    const evaluation = this.#recorded.get(run.evaluationId) ?? this.#silent(run);
+    return this.#whenIts(run, evaluation, evaluation?.end)?.then(() => evaluation?.cameTo()) ?? evaluation?.cameTo();
   }
 
   /** Resolves when it is the turn of calls of an evaluation inside to begin, and with that to wait for locks; undefined: it is. */
   beginning(run: Run, calls: readonly ToolCall[]): Promise<undefined> | undefined {
-    for (const { id } of calls) {
-      const turn = this.#turnOfCall(run, "tool.requested", id);
-      if (turn !== undefined) return turn.then(() => undefined);
-    }
-    return undefined;
+    // Those that overlap begin together.
+    const evaluation = this.#recorded.get(run.evaluationId);
+    const turns = calls.map(({ id }) => turnOfCall(run, evaluation, "tool.requested", id));
+    const first = turns.find((turn) => turn !== undefined);
+    const isKnown = first !== undefined || calls.some(({ id }) => turnOfCall(run, evaluation, "tool.invoked", id));
+    // It was aborted just before they began.
+    if (!isKnown && evaluation?.wasAborted === true) return this.#leftBehind(run, 0);
+    return this.#whenIts(run, evaluation, first)?.then(() => undefined);
   }
 
   /** What a call of an evaluation inside came to, when it is its turn to end. */
   ended<T>(run: Run, callId: string, end: T | Promise<T>): T | Promise<T> {
-    if (!(end instanceof Promise)) {
-      const turn = this.#turnOfCall(run, "tool.invoked", callId);
-      return turn === undefined ? end : turn.then(() => end);
-    }
-    return end.then(async (invocation) => {
-      await this.#turnOfCall(run, "tool.invoked", callId);
-      return invocation;
+    const evaluation = this.#recorded.get(run.evaluationId);
+    return after(end, (invocation) => {
+      const turn = turnOfCall(run, evaluation, "tool.invoked", callId);
+      return this.#whenIts(run, evaluation, turn)?.then(() => invocation) ?? invocation;
     });
   }
 
-  #turnOfCall(run: Run, type: "tool.requested" | "tool.invoked", callId: string): Promise<void> | undefined {
-    const evaluation = this.#recorded.get(run.evaluationId);
-    const turn = evaluation?.turns.get(keyOfCall({ type, turn: run.turn, callId }))?.at(-1);
-    return evaluation && turn && turnOf(run, evaluation, turn);
+  /** Resolves when all before it has come, or a limit ends the evaluation; undefined: nothing has to be waited for. */
+  #whenIts(run: Run, of: InsideEvaluation | undefined, turn: Turn | undefined): Promise<void> | undefined {
+    if (of === undefined || turn === undefined) return undefined;
+    const { order } = of.call;
+    const { from, waitedMs, isAfterOthers } = turn;
+    const waiting = order.turnOf(from, waitedMs);
+    if (waiting === undefined && !isAfterOthers) return undefined;
+    return (async () => {
+      if (waiting !== undefined) await run.limits.race(waiting, "tool");
+      order.leave(from);
+      if (isAfterOthers) await systemClock.sleep(othersTurnMs);
+    })();
   }
 
   /** An evaluation that has ended and asked for nothing is the next of those in the same call. */
-  #silent({ parent }: FrameworkEvent): InsideEvaluation | undefined {
-    if (parent === undefined) return undefined;
-    const around = this.#recorded.get(parent.evaluationId)?.id ?? parent.evaluationId;
-    return taken(this.#inside.silent.get(keyOfParent(around, parent.callId)) ?? []);
+  #silent({ nesting }: Run): InsideEvaluation | undefined {
+    if (nesting === undefined) return undefined;
+    const { run, callId = "" } = nesting;
+    const around = this.#recorded.get(run.evaluationId)?.id ?? run.evaluationId;
+    return taken(this.#inside.silent.get(keyOfParent(around, callId)) ?? []);
   }
 
   /** Waits for the end of the call, which stops what it leaves behind. Where it does not come, a request is a difference. */
@@ -124,14 +139,11 @@ export class InsideAnswers {
   }
 }
 
-/** Resolves when all before it has come, or a limit ends the evaluation; undefined: nothing has to be waited for. */
-function turnOf(run: Run, { call: { order } }: InsideEvaluation, turn: Turn): Promise<void> | undefined {
-  const { place, waitedMs, isAfterOthers } = turn;
-  const waiting = order.turnOf(place, waitedMs);
-  if (waiting === undefined && !isAfterOthers) return undefined;
-  return (async () => {
-    if (waiting !== undefined) await run.limits.race(waiting, "tool");
-    order.leave(place);
-    if (isAfterOthers) await systemClock.sleep(othersTurnMs);
-  })();
+function turnOfCall(
+  { turn }: Run,
+  evaluation: InsideEvaluation | undefined,
+  type: "tool.requested" | "tool.invoked",
+  callId: string,
+): Turn | undefined {
+  return evaluation?.turns.get(keyOfCall({ type, turn, callId }))?.at(-1);
 }

@@ -4,6 +4,7 @@
 // 2. Each step looks at the first place that has not come, and at nothing else: the work does not grow with what there is.
 // 3. As the last way out, the first that waits goes on where nothing came for as long as the record had waited, and a second.
 import { systemClock } from "@proviso/core";
+import { addTo } from "./queues.ts";
 
 /** Milliseconds that something is waited for beside what the record had waited. */
 export const patienceMs = 1_000;
@@ -20,9 +21,14 @@ export class InsideOrder {
   /** Later places that have come. */
   readonly #early = new Set<number>();
   /** What waits, by its place. */
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, Waiting[]>();
   #steps = 0;
+  /** Aborted while nothing waits. */
   #watching = new AbortController();
+
+  constructor() {
+    this.#watching.abort();
+  }
 
   /** A place has come, or does not come any more. */
   came(place: number): void {
@@ -39,14 +45,14 @@ export class InsideOrder {
     if (place <= this.#first || this.#early.has(place)) return undefined;
     this.#steps += 1;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.set(place, { goOn: resolve, waitedMs });
-    if (this.#waiting.size === 1) void this.#watch();
+    addTo(this.#waiting, place, { goOn: resolve, waitedMs });
+    if (this.#watching.signal.aborted) void this.#watch();
     return promise;
   }
 
   /** What waits at a place goes on. */
   leave(place: number): void {
-    this.#waiting.get(place)?.goOn();
+    for (const { goOn } of this.#waiting.get(place) ?? []) goOn();
     if (this.#waiting.delete(place) && this.#waiting.size === 0) this.#watching.abort();
   }
 
@@ -55,7 +61,8 @@ export class InsideOrder {
     const { signal } = this.#watching;
     while (!signal.aborted) {
       const steps = this.#steps;
-      const { waitedMs } = this.#waiting.get(this.#firstWaiting()) ?? { waitedMs: 0 };
+      const first = this.#waiting.get(this.#firstWaiting()) ?? [];
+      const waitedMs = Math.max(...first.map((waiting) => waiting.waitedMs));
       await systemClock.sleep(waitedMs + patienceMs, signal).catch(() => {});
       if (!signal.aborted && steps === this.#steps) this.#passTo(this.#firstWaiting());
     }

@@ -5,11 +5,14 @@ import { InsideOrder } from "./inside-order.ts";
 import { addTo } from "./queues.ts";
 
 type Answered = EntryOf<"answered">;
+type What = "request" | "answer" | "tool.requested" | "tool.invoked" | "end";
 type CallEvent = { readonly type: "tool.requested" | "tool.invoked"; readonly turn: number; readonly callId: string };
 
 /** Something that comes when all before it has come. */
 export interface Turn {
   readonly place: number;
+  /** The place that it waits for: calls of one turn that ended together end with the first of them. */
+  readonly from: number;
   /** Milliseconds that it came after what its evaluation had come to before. */
   readonly waitedMs: number;
   /** Whether something of another evaluation is next before it that is no answer: the handler may have gone on by that. */
@@ -42,12 +45,18 @@ class InsideCall {
   hasAborted = false;
   readonly open = new Set<InsideRequest & { readonly at: number }>();
   #places = 0;
-  #last: { readonly of: InsideEvaluation; readonly isAnswer: boolean } | undefined;
+  #last: (Omit<Turn, "waitedMs"> & { readonly of: InsideEvaluation; readonly what: What }) | undefined;
 
-  next(of: InsideEvaluation, isAnswer = false): Pick<Turn, "place" | "isAfterOthers"> {
+  next(of: InsideEvaluation, what: What): Omit<Turn, "waitedMs"> {
     const last = this.#last;
-    this.#last = { of, isAnswer };
-    return { place: this.#places++, isAfterOthers: last !== undefined && last.of !== of && !last.isAnswer };
+    const place = this.#places++;
+    const isTogether = last?.of === of && last.what === "tool.invoked" && what === last.what;
+    const isAfterOthers = last !== undefined && last.of !== of && last.what !== "answer" && what !== "end";
+    const next = isTogether
+      ? { place, from: last.from, isAfterOthers: last.isAfterOthers }
+      : { place, from: place, isAfterOthers };
+    this.#last = { ...next, of, what };
+    return next;
   }
 
   end(at: number): void {
@@ -63,6 +72,9 @@ export class InsideEvaluation {
   /** When its calls begin and end, by `keyOfCall`; each list has what comes next at its end. */
   readonly turns = new Map<string, Turn[]>();
   hasAsked = false;
+  wasAborted = false;
+  /** When it ends; undefined: the record has no end of it. */
+  end: Turn | undefined;
   readonly #places: number[] = [];
   #came = 0;
   #lastAt = 0;
@@ -81,9 +93,14 @@ export class InsideEvaluation {
     }
   }
 
+  /** Whether it was aborted before it came to anything after a place. */
+  isAbortedAfter(place: number): boolean {
+    return this.wasAborted && this.#places.at(-2) === place;
+  }
+
   asked({ at }: EntryOf<"asked">): InsideRequest {
     this.hasAsked = true;
-    const { place } = this.#next(at);
+    const { place } = this.#next(at, "request");
     const request = { evaluation: this, place, answer: undefined, waitedMs: 0, at };
     this.#open = request;
     this.call.open.add(request);
@@ -94,19 +111,21 @@ export class InsideEvaluation {
     const open = this.#open;
     if (open === undefined || !this.call.open.delete(open)) return;
     this.#open = undefined;
-    open.answer = { ...this.#next(entry.at, true), entry };
+    open.answer = { ...this.#next(entry.at, "answer"), entry };
   }
 
   called(event: CallEvent, at: number): void {
-    if (this.hasAsked) addTo(this.turns, keyOfCall(event), this.#next(at));
+    if (this.hasAsked) addTo(this.turns, keyOfCall(event), this.#next(at, event.type));
   }
 
-  ended(at: number): void {
-    this.#next(at);
+  ended(at: number, isAborted: boolean): void {
+    this.end = this.#next(at, "end");
+    this.wasAborted = isAborted;
+    this.call.hasAborted ||= isAborted;
   }
 
-  #next(at: number, isAnswer?: boolean): Turn {
-    const next = this.call.next(this, isAnswer);
+  #next(at: number, what: What): Turn {
+    const next = this.call.next(this, what);
     const waitedMs = at - this.#lastAt;
     this.#lastAt = at;
     this.#places.push(next.place);
@@ -151,9 +170,8 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
         evaluations.set(evaluationId, evaluation);
         if (event.type === "tool.requested" || event.type === "tool.invoked") evaluation.called(event, at);
         if (event.type !== "prompt.executed" && event.type !== "prompt.failed") continue;
-        evaluation.ended(at);
+        evaluation.ended(at, event.type === "prompt.failed" && event.code === "aborted");
         if (!evaluation.hasAsked) addTo(silent, keyOfParent(parent.evaluationId, parent.callId), evaluation);
-        if (event.type === "prompt.failed" && event.code === "aborted") evaluation.call.hasAborted = true;
       }
     } else if (entry.kind === "asked" && entry.key !== undefined) {
       const asked = evaluations.get(evaluationId)?.asked(entry);

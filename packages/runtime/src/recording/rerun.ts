@@ -257,6 +257,10 @@ export class Rerun extends ReadTape implements Tape<Run> {
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
   }
 
+  over(run: Run): Promise<void> | undefined {
+    return this.#inside.over(run);
+  }
+
   feedback(run: Run, { id }: ToolCall, message: ToolMessage): ToolMessage | undefined {
     return run.isInside ? undefined : givenAgain(run, message, this.#recorded.feedbackOn(run.turn, id));
   }
