@@ -99,6 +99,7 @@ export class InsideAnswers {
     const evaluation = this.#recorded.get(run.evaluationId);
     return after(end, (invocation) => {
       const turn = turnOfCall(run, evaluation, "tool.invoked", callId);
+      if (turn === undefined && evaluation?.wasAborted === true) return this.#leftBehind(run, 0).then(() => invocation);
       return this.#whenIts(run, evaluation, turn)?.then(() => invocation) ?? invocation;
     });
   }

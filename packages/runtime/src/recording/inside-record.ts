@@ -2,7 +2,7 @@
 import { requestOfKey } from "./asked.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import { InsideOrder } from "./inside-order.ts";
-import { addTo } from "./queues.ts";
+import { addTo, taken } from "./queues.ts";
 
 type Answered = EntryOf<"answered">;
 type What = "request" | "answer" | "tool.requested" | "tool.invoked" | "end";
@@ -73,11 +73,14 @@ export class InsideEvaluation {
   readonly turns = new Map<string, Turn[]>();
   hasAsked = false;
   wasAborted = false;
-  /** When it ends; undefined: the record has no end of it. */
+  /** When it ends; undefined: the record has no end of it, or it was aborted, which comes of something else. */
   end: Turn | undefined;
   readonly #places: number[] = [];
   #came = 0;
+  #hasEnded = false;
   #lastAt = 0;
+  /** The calls that have failed since it came to anything else: it may be that they were stopped. */
+  #failed: string[] = [];
   #open: (InsideRequest & { readonly at: number }) | undefined;
 
   constructor(id: string, call: InsideCall) {
@@ -95,7 +98,7 @@ export class InsideEvaluation {
 
   /** Whether it was aborted before it came to anything after a place. */
   isAbortedAfter(place: number): boolean {
-    return this.wasAborted && this.#places.at(-2) === place;
+    return this.wasAborted && this.#places.at(-1) === place;
   }
 
   asked({ at }: EntryOf<"asked">): InsideRequest {
@@ -109,25 +112,36 @@ export class InsideEvaluation {
 
   answered(entry: Answered): void {
     const open = this.#open;
-    if (open === undefined || !this.call.open.delete(open)) return;
+    // What comes after its end is given to nobody.
+    if (open === undefined || this.#hasEnded || !this.call.open.delete(open)) return;
     this.#open = undefined;
     open.answer = { ...this.#next(entry.at, "answer"), entry };
   }
 
-  called(event: CallEvent, at: number): void {
-    if (this.hasAsked) addTo(this.turns, keyOfCall(event), this.#next(at, event.type));
+  called(event: CallEvent, at: number, isFailure: boolean): void {
+    if (!this.hasAsked) return;
+    const failed = this.#failed;
+    addTo(this.turns, keyOfCall(event), this.#next(at, event.type));
+    if (isFailure) this.#failed = [...failed, keyOfCall(event)];
   }
 
   ended(at: number, isAborted: boolean): void {
-    this.end = this.#next(at, "end");
-    this.wasAborted = isAborted;
-    this.call.hasAborted ||= isAborted;
+    this.#hasEnded = true;
+    if (!isAborted) {
+      this.end = this.#next(at, "end");
+      return;
+    }
+    this.wasAborted = true;
+    this.call.hasAborted = true;
+    for (const key of this.#failed) taken(this.turns.get(key) ?? []);
+    for (const place of this.#places.splice(this.#places.length - this.#failed.length)) this.call.order.came(place);
   }
 
   #next(at: number, what: What): Turn {
     const next = this.call.next(this, what);
     const waitedMs = at - this.#lastAt;
     this.#lastAt = at;
+    this.#failed = [];
     this.#places.push(next.place);
     return { ...next, waitedMs };
   }
@@ -168,7 +182,8 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
         if (isFirst) calls.set(parent.callId, call);
         const evaluation = evaluations.get(evaluationId) ?? new InsideEvaluation(evaluationId, call);
         evaluations.set(evaluationId, evaluation);
-        if (event.type === "tool.requested" || event.type === "tool.invoked") evaluation.called(event, at);
+        if (event.type === "tool.requested") evaluation.called(event, at, false);
+        if (event.type === "tool.invoked") evaluation.called(event, at, !event.result.success);
         if (event.type !== "prompt.executed" && event.type !== "prompt.failed") continue;
         evaluation.ended(at, event.type === "prompt.failed" && event.code === "aborted");
         if (!evaluation.hasAsked) addTo(silent, keyOfParent(parent.evaluationId, parent.callId), evaluation);
