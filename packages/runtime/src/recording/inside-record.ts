@@ -78,14 +78,15 @@ export class InsideEvaluation {
   readonly #places: number[] = [];
   #came = 0;
   #hasEnded = false;
-  #lastAt = 0;
+  #lastAt: number;
   /** The calls that have failed since it came to anything else: it may be that they were stopped. */
   #failed: string[] = [];
   #open: (InsideRequest & { readonly at: number }) | undefined;
 
-  constructor(id: string, call: InsideCall) {
+  constructor(id: string, call: InsideCall, beganAt: number) {
     this.id = id;
     this.call = call;
+    this.#lastAt = beganAt;
   }
 
   /** It has come to a place, or is past it; left out: it has ended. */
@@ -120,9 +121,9 @@ export class InsideEvaluation {
 
   called(event: CallEvent, at: number, isFailure: boolean): void {
     if (!this.hasAsked) return;
-    const failed = this.#failed;
     addTo(this.turns, keyOfCall(event), this.#next(at, event.type));
-    if (isFailure) this.#failed = [...failed, keyOfCall(event)];
+    if (isFailure) this.#failed.push(keyOfCall(event));
+    else this.#failed = [];
   }
 
   ended(at: number, isAborted: boolean): void {
@@ -141,7 +142,7 @@ export class InsideEvaluation {
     const next = this.call.next(this, what);
     const waitedMs = at - this.#lastAt;
     this.#lastAt = at;
-    this.#failed = [];
+    if (what === "answer" || what === "request") this.#failed = [];
     this.#places.push(next.place);
     return { ...next, waitedMs };
   }
@@ -178,9 +179,10 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
         calls.delete(event.callId);
       } else if (parent !== undefined) {
         const isFirst = parent.evaluationId === own;
-        const call = (isFirst ? calls.get(parent.callId) : evaluations.get(parent.evaluationId)?.call) ?? new InsideCall();
+        const call =
+          (isFirst ? calls.get(parent.callId) : evaluations.get(parent.evaluationId)?.call) ?? new InsideCall();
         if (isFirst) calls.set(parent.callId, call);
-        const evaluation = evaluations.get(evaluationId) ?? new InsideEvaluation(evaluationId, call);
+        const evaluation = evaluations.get(evaluationId) ?? new InsideEvaluation(evaluationId, call, at);
         evaluations.set(evaluationId, evaluation);
         if (event.type === "tool.requested") evaluation.called(event, at, false);
         if (event.type === "tool.invoked") evaluation.called(event, at, !event.result.success);
