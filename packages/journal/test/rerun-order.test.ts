@@ -194,7 +194,7 @@ async function recordedBeside(hops: number) {
       const calls = asked?.map((each) => ({ id: each, name: "note", arguments: JSON.stringify({ topic: each }) }));
       const toolCalls = isFirst ? (calls ?? [{ id: "c", name: "research", arguments: "{}" }]) : [];
       return {
-        message: { role: "assistant", text: "", toolCalls },
+        message: { role: "assistant", text: "done", toolCalls },
         finishReason: isFirst ? "tool-calls" : "stop",
         usage: { inputTokens: 1, outputTokens: 1 },
       };

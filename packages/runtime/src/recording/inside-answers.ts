@@ -79,7 +79,10 @@ export class InsideAnswers {
   over(run: Run): Promise<void> | undefined {
     this.#steps += 1;
     const evaluation = this.#recorded.get(run.evaluationId) ?? this.#silent(run);
-    return this.#whenIts(run, evaluation, evaluation?.end)?.then(() => evaluation?.cameTo()) ?? evaluation?.cameTo();
+    const turn = this.#whenIts(run, evaluation, evaluation?.end);
+    if (turn !== undefined) return turn.then(() => evaluation?.cameTo());
+    evaluation?.cameTo();
+    return undefined;
   }
 
   /** Resolves when it is the turn of calls of an evaluation inside to begin, and with that to wait for locks; undefined: it is. */
