@@ -218,7 +218,10 @@ it.each([9, 10, 20, 21])(
 it("RPL-3 an evaluation that its budget ended before it asked for anything keeps no later one waiting", async () => {
   const handler: Handler = async (lookAt, context) => {
     const ended = context.evaluate(look.bind({ topic: "none" }), { budget: { maxTotalTokens: 1 } });
-    const failed = await ended.catch((error: unknown) => (error as { code?: string }).code ?? "");
+    const failed = await ended.then(
+      ({ text }) => text ?? "",
+      (error: unknown) => (error as { code?: string }).code ?? "",
+    );
     return [failed, await lookAt("fast"), await lookAt("faster")].join();
   };
   const journal = await recorded(handler);

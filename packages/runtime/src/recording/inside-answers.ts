@@ -87,12 +87,12 @@ export class InsideAnswers {
 
   /** Resolves when it is the turn of calls of an evaluation inside to begin, and with that to wait for locks; undefined: it is. */
   beginning(run: Run, calls: readonly ToolCall[]): Promise<undefined> | undefined {
-    // Those that overlap begin together.
+    // Calls that overlap begin together.
     const evaluation = this.#recorded.get(run.evaluationId);
     const turns = calls.map(({ id }) => turnOfCall(run, evaluation, "tool.requested", id));
     const first = turns.find((turn) => turn !== undefined);
     const isKnown = first !== undefined || calls.some(({ id }) => turnOfCall(run, evaluation, "tool.invoked", id));
-    // It was aborted just before they began.
+    // The evaluation was aborted just before they began.
     if (!isKnown && evaluation?.wasAborted === true) return this.#leftBehind(run, 0);
     return this.#whenIts(run, evaluation, first)?.then(() => undefined);
   }

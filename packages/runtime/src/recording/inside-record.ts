@@ -38,7 +38,7 @@ export function keyOfParent(evaluationId: string, callId: string): string {
   return `${evaluationId} ${callId}`;
 }
 
-/** All that happened inside one call of the run's own evaluation. */
+/** What happened inside one call of the run's own evaluation. */
 class InsideCall {
   readonly order = new InsideOrder();
   /** Whether an evaluation inside it was aborted, as it is where the handler returns before. */
@@ -89,7 +89,7 @@ export class InsideEvaluation {
     this.#lastAt = beganAt;
   }
 
-  /** It has come to a place, or is past it; left out: it has ended. */
+  /** The evaluation has come to a place, or is past it; left out: it has ended. */
   cameTo(place = Infinity): void {
     for (let next = this.#places[this.#came]; next !== undefined && next <= place; next = this.#places[this.#came]) {
       this.#came += 1;
@@ -113,7 +113,7 @@ export class InsideEvaluation {
 
   answered(entry: Answered): void {
     const open = this.#open;
-    // What comes after its end is given to nobody.
+    // What comes after its end is given to no handler.
     if (open === undefined || this.#hasEnded || !this.call.open.delete(open)) return;
     this.#open = undefined;
     open.answer = { ...this.#next(entry.at, "answer"), entry };

@@ -53,6 +53,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   readonly #queues: Queues;
   readonly #decisions: Decisions;
   readonly #inside: InsideAnswers;
+  readonly over = (run: Run): Promise<void> | undefined => this.#inside.over(run);
   readonly #dispatched = new Map<string, unknown[]>();
   readonly #counted = new WeakSet<object>();
   readonly #ended = new Map<string, ToolInvoked>();
@@ -255,10 +256,6 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (recorded?.isUnknown !== true) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
-  }
-
-  over(run: Run): Promise<void> | undefined {
-    return this.#inside.over(run);
   }
 
   feedback(run: Run, { id }: ToolCall, message: ToolMessage): ToolMessage | undefined {
