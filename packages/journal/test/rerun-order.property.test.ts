@@ -68,7 +68,7 @@ const notes = defineSlice({
 /** Waits for a timer, or for promises alone. */
 async function wait(milliseconds: number): Promise<void> {
   if (milliseconds > 0) await new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
-  else await undefined;
+  else await Promise.resolve();
 }
 
 /** A prompt whose one call makes the steps, and the model that answers it. */
@@ -169,6 +169,6 @@ it("RPL-3 whatever a handler evaluates side by side, it comes to the same when i
         expect(performance.now() - begunAt).toBeLessThan(900);
       }
     }),
-    { numRuns: 100, ...(process.env["SEED"] ? { seed: Number(process.env["SEED"]) } : {}) },
+    { numRuns: 100, seed: Number(process.env["SEED"] ?? 7) },
   );
 });

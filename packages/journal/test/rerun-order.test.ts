@@ -189,7 +189,7 @@ async function recordedBeside(hops: number) {
     async generate({ messages }) {
       const topic = /who (\w+)/u.exec(messages[0]?.text ?? "")?.[1];
       const isFirst = messages.every(({ role }) => role !== "assistant");
-      if (topic === "b" && isFirst) for (let hop = 0; hop < hops; hop++) await undefined;
+      if (topic === "b" && isFirst) for (let hop = 0; hop < hops; hop++) await Promise.resolve();
       const asked = topic === undefined ? undefined : topicsOf[topic];
       const calls = asked?.map((each) => ({ id: each, name: "note", arguments: JSON.stringify({ topic: each }) }));
       const toolCalls = isFirst ? (calls ?? [{ id: "c", name: "research", arguments: "{}" }]) : [];
