@@ -29,9 +29,25 @@ export const recordedMutations: readonly Mutation[] = [
   {
     rule: "RPL-3",
     breaks: "an evaluation inside gets its answer when what the others had come to before has come again",
+    file: "runtime/src/recording/inside-order.ts",
+    find: "if (place <= this.#first || this.#early.has(place)) return undefined;",
+    replace: "if (place >= 0) return undefined;",
+    test: "packages/journal/test/rerun-order.test.ts",
+  },
+  {
+    rule: "RPL-3",
+    breaks: "a call inside begins when what the others had come to before has come again",
     file: "runtime/src/recording/inside-answers.ts",
-    find: "before.every(([id, count]) => (this.#came.get(id) ?? 0) >= count)",
-    replace: "before.length >= 0",
+    find: "return this.#whenIts(run, evaluation, first)?.then(() => undefined);",
+    replace: "return undefined;",
+    test: "packages/journal/test/rerun-order.test.ts",
+  },
+  {
+    rule: "RPL-3",
+    breaks: "what an evaluation inside does not come to any more is not waited for",
+    file: "runtime/src/recording/inside-answers.ts",
+    find: "this.#recorded.get(run.evaluationId) ?? this.#silent(run);",
+    replace: "this.#recorded.get(run.evaluationId);",
     test: "packages/journal/test/rerun-order.test.ts",
   },
   {

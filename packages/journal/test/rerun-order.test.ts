@@ -163,3 +163,83 @@ it("RPL-3 a handler that now waits for what it had left behind asks for what the
     divergence: { what: "request", path: "research: a request inside", now: "look hangs" },
   });
 });
+
+/** Evaluates "a" and "b" side by side, whose calls note three and two topics; the first answer to "b" comes some promises later. */
+async function recordedBeside(hops: number) {
+  const topicsOf: Readonly<Record<string, readonly string[]>> = { a: ["a0", "a1", "a2"], b: ["b0", "b1"] };
+  const noteUndone = defineTool({
+    name: "note",
+    description: "Notes a topic.",
+    input: topics,
+    transactional: true,
+    execute: ({ topic }, { session }) => void session.dispatch(noted({ topic })),
+  });
+  const who = definePrompt({
+    key: "who",
+    params: topics,
+    slices: [notes],
+    sections: [{ key: "task", text: "who {{topic}}", tools: [noteUndone] }],
+  });
+  const prompt = promptOf(async (_look, context) => {
+    await Promise.all(["a", "b"].map((topic) => context.evaluate(who.bind({ topic }))));
+    return "done";
+  });
+  const provider: ModelProvider = {
+    ...model,
+    async generate({ messages }) {
+      const topic = /who (\w+)/u.exec(messages[0]?.text ?? "")?.[1];
+      const isFirst = messages.every(({ role }) => role !== "assistant");
+      if (topic === "b" && isFirst) for (let hop = 0; hop < hops; hop++) await Promise.resolve();
+      const asked = topic === undefined ? undefined : topicsOf[topic];
+      const calls = asked?.map((each) => ({ id: each, name: "note", arguments: JSON.stringify({ topic: each }) }));
+      const toolCalls = isFirst ? (calls ?? [{ id: "c", name: "research", arguments: "{}" }]) : [];
+      return {
+        message: { role: "assistant", text: "done", toolCalls },
+        finishReason: isFirst ? "tool-calls" : "stop",
+        usage: { inputTokens: 1, outputTokens: 1 },
+      };
+    },
+  };
+  const journal = memoryJournal();
+  await modelAdapter(provider).evaluate(prompt, { run: journal.run("r") });
+  return { journal, prompt };
+}
+
+it.each([9, 10, 20, 21])(
+  "RPL-3 calls that wait for the session get it in the order that they had, after %i promises",
+  async (hops) => {
+    const { journal, prompt } = await recordedBeside(hops);
+    const begunAt = performance.now();
+    await replay(prompt, journal.replay("r", { tools: "run" }));
+    expect(performance.now() - begunAt).toBeLessThan(900);
+  },
+);
+
+it("RPL-3 an evaluation that its budget ended before it asked for anything keeps no later one waiting", async () => {
+  const handler: Handler = async (lookAt, context) => {
+    const ended = context.evaluate(look.bind({ topic: "none" }), { budget: { maxTotalTokens: 1 } });
+    const failed = await ended.then(
+      ({ text }) => text ?? "",
+      (error: unknown) => (error as { code?: string }).code ?? "",
+    );
+    return [failed, await lookAt("fast"), await lookAt("faster")].join();
+  };
+  const journal = await recorded(handler);
+  const begunAt = performance.now();
+  await replay(promptOf(handler), journal.replay("r", { tools: "run" }));
+  expect(performance.now() - begunAt).toBeLessThan(900);
+});
+
+it("RPL-3 many evaluations side by side take time by their number, and not by its square", async () => {
+  const handler: Handler = async (look) => {
+    await Promise.all(Array.from({ length: 400 }, (_, at) => look(`t${at}`)));
+    return "done";
+  };
+  const journal = await recorded(handler);
+  const timeOf = async (tools: "recorded" | "run"): Promise<number> => {
+    const begunAt = performance.now();
+    await replay(promptOf(handler), journal.replay("r", { tools }));
+    return performance.now() - begunAt;
+  };
+  expect(await timeOf("run")).toBeLessThan(2_000 + 20 * (await timeOf("recorded")));
+});

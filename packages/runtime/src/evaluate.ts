@@ -104,6 +104,8 @@ async function evaluateHere<Output>(
   }
   // `await using` would cost more than all of its events.
   const outcome = await outcomeOf(setup, started);
+  const over = started.isInside ? started.tape?.over(started) : undefined;
+  if (over !== undefined) await over;
   const closing = started.close();
   if (closing !== undefined) await closing;
   const ended = tape === undefined ? outcome : await tape.end(started, outcome);

@@ -259,6 +259,8 @@ export interface Tape<Run> extends TapeNumbers {
   /** The transaction has ended. */
   committed(run: Run, transaction: Transaction): Promise<void> | undefined;
   facts(): RunFacts;
+  /** An evaluation inside a call is over: resolves when the handler may go on; undefined: at once. */
+  over(run: Run): Promise<void> | undefined;
   /** Ends the record, and returns what the evaluation came to. */
   end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome>;
   /** The evaluation could not begin: returns what it rejects with. */

@@ -33,7 +33,6 @@ import { canWait, Decisions } from "./decisions.ts";
 import type { Difference, EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
-import { isDerived } from "./tape-events.ts";
 import { givenAgain } from "./kept-feedback.ts";
 import { refuseAgain } from "./refusals.ts";
 import { InsideAnswers } from "./inside-answers.ts";
@@ -54,6 +53,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   readonly #queues: Queues;
   readonly #decisions: Decisions;
   readonly #inside: InsideAnswers;
+  readonly over = (run: Run): Promise<void> | undefined => this.#inside.over(run);
   readonly #dispatched = new Map<string, unknown[]>();
   readonly #counted = new WeakSet<object>();
   readonly #ended = new Map<string, ToolInvoked>();
@@ -161,7 +161,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const event = filled as UnnumberedEvent & { at: number };
     event.at = this.#now;
     const numbered = run.core.number(event);
-    if (run.isInside && !isDerived(numbered)) this.#inside.cameTo(run);
+    if (run.isInside) this.#inside.emitted(run, numbered);
     if (numbered.type === "tool.invoked" && !run.isInside) this.#invoked(numbered);
     return { event: numbered, isEmitted: true };
   }
@@ -230,7 +230,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
-    if (run.isInside) return undefined;
+    if (run.isInside) return this.#inside.beginning(run, calls);
     const ids = calls.map(({ id }) => id);
     const answered = this.#isAnswered(run.turn, ids) ? this.#answered.get(run.turn) : undefined;
     if (answered === undefined) return undefined;

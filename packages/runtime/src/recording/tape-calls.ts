@@ -122,6 +122,10 @@ export class TapeCalls extends TapeAnswers {
     return recordedHandler(this, run, parts);
   }
 
+  over(): undefined {
+    return undefined;
+  }
+
   feedback(): undefined {
     return undefined;
   }

@@ -13,7 +13,7 @@ import { TapeEntries } from "./tape-entries.ts";
 /** Events that a record does not hold: they follow from its deltas. */
 const derived = new Set(["text.delta", "text.reset", "output.delta", "reasoning.delta"]);
 
-export function isDerived({ type }: { readonly type: string }): boolean {
+function isDerived({ type }: { readonly type: string }): boolean {
   return derived.has(type);
 }
 
