@@ -85,11 +85,8 @@ test.each([
   ["postgres://u:p@db/x and http://a:b@c/d: refused", "postgres://db/x and http://c/d: refused"],
   [`${"a".repeat(400_000)}://`, `${"a".repeat(400_000)}://`],
   ["no address: me@x.com", "no address: me@x.com"],
-])(
-  "PRO-8 of the addresses that a text quotes the credentials are left out, and nothing else is: %#",
-  (text, shown) => {
-    const begun = process.cpuUsage();
-    expect(withShownAddresses(text.repeat(1))).toBe(shown);
-    expect(process.cpuUsage(begun).user).toBeLessThan(2_000_000);
-  },
-);
+])("PRO-8 of the addresses that a text quotes the credentials are left out, and nothing else is: %#", (text, shown) => {
+  const begun = process.cpuUsage();
+  expect(withShownAddresses(text.repeat(1))).toBe(shown);
+  expect(process.cpuUsage(begun).user).toBeLessThan(2_000_000);
+});
