@@ -1,5 +1,5 @@
-// Random handlers that evaluate prompts side by side, in sequence and within one another; some are ended by a budget, or
-// left behind and aborted. Whatever order they came in, a replay comes to the same, and waits for nothing.
+// Random handlers that evaluate prompts side by side, in sequence and within one another; some are ended by a
+// budget. Whatever order they came in, a replay comes to the same, and waits for nothing.
 import {
   defineEvent,
   definePrompt,
@@ -17,7 +17,7 @@ import { z } from "zod";
 
 /** Steps of a handler, or an evaluation: the calls of each of its turns, as the steps that their handlers make. */
 type Step =
-  | { readonly kind: "sequence" | "together" | "first"; readonly steps: readonly Step[] }
+  | { readonly kind: "sequence" | "together"; readonly steps: readonly Step[] }
   | {
       readonly kind: "evaluation";
       readonly turns: readonly (readonly Call[])[];
@@ -46,7 +46,7 @@ const { step } = fc.letrec<{ step: Step; call: Call }>((tie) => ({
     {
       weight: 3,
       arbitrary: fc.record({
-        kind: fc.constantFrom<"sequence" | "together" | "first">("sequence", "together", "together", "first"),
+        kind: fc.constantFrom<"sequence" | "together">("sequence", "together", "together"),
         steps: fc.array(tie("step"), { minLength: 1, maxLength: 3 }),
       }),
     },
@@ -86,8 +86,6 @@ function programOf(steps: Step) {
   const follow = async (of: Step, context: ToolContext): Promise<void> => {
     if (of.kind === "sequence") for (const each of of.steps) await follow(each, context);
     if (of.kind === "together") await Promise.all(of.steps.map((each) => follow(each, context)));
-    // The others are left behind, and aborted when the call ends.
-    if (of.kind === "first") await Promise.race(of.steps.map((each) => follow(each, context)));
     if (of.kind !== "evaluation") return;
     const at = numberOf(evaluations, of);
     const budget = of.budget === undefined ? {} : { budget: { maxTotalTokens: of.budget } };
