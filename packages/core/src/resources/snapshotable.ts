@@ -48,7 +48,7 @@ export interface Snapshotable<S = unknown> {
 /** Whether a resource takes part in transactions: it has `snapshot` and `restore`. */
 export function isSnapshotable(value: unknown): value is Snapshotable {
   if (!isObjectOrFunction(value)) return false;
-  // Of a remote client every name is a method, though the function that it is made of has none.
+  // A remote client has a method for every name, though the function that it is made of has none.
   if (typeof value === "function" && !("snapshot" in value && "restore" in value)) return false;
   const { snapshot, restore } = value as Partial<Snapshotable>;
   return typeof snapshot === "function" && typeof restore === "function";

@@ -293,9 +293,8 @@ class EvalRun {
   }
 
   #look(): void {
-    if (this.#end.ended === undefined && this.#looks?.isSettled(this.#records) === true) {
-      const rows = this.#looks.settled()?.rows ?? 0;
-      this.#end.end("settled", `All gates are settled by the first ${rows} rows: the scores are theirs.`);
-    }
+    if (this.#end.ended !== undefined || this.#looks?.isSettled(this.#records) !== true) return;
+    const rows = this.#looks.settled()?.rows ?? 0;
+    this.#end.end("settled", `All gates are settled by the first ${rows} rows: the scores are theirs.`);
   }
 }
