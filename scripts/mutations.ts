@@ -256,8 +256,8 @@ export const mutations: readonly Mutation[] = [
     rule: "TOOL-17",
     breaks: "the value of a tool that declares its output is checked",
     file: "runtime/src/tools/result.ts",
-    find: "output === undefined ? asJsonResult(bare)",
-    replace: "output !== null ? asJsonResult(bare)",
+    find: "output === undefined ? asJsonResult(result)",
+    replace: "output !== null ? asJsonResult(result)",
     test: "packages/runtime/test/tools/declared-output.test.ts",
   },
   {

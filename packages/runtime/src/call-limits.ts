@@ -3,8 +3,8 @@ import type { EvaluationPhase } from "@proviso/core/internal";
 import { onAbort } from "./abort.ts";
 import type { Wanted } from "./budget-room.ts";
 import type { Granted } from "./budgets.ts";
-import { abortedFailure, type Failure, type LimitFailure } from "./failures.ts";
-import type { Limits, OnStop } from "./limits.ts";
+import { abortedFailure, type Failure, type LimitFailure, type OnStop } from "./failures.ts";
+import type { Limits } from "./limits.ts";
 
 /** The limits of the calls that an agent makes: those of its evaluation, and they end as well where its turn has failed. */
 export class CallLimits implements Limits {

@@ -100,6 +100,9 @@ export type OutputFailure = Extract<Failure, { readonly stop: "output" }>;
 /** The deadline's or the caller's end, whichever the signal carries. */
 export type LimitFailure = Extract<Failure, { readonly stop: "deadline" | "aborted" }>;
 
+/** Learns that a limit has ended a wait, and may say more of it. */
+export type OnStop = (failure: LimitFailure) => LimitFailure | void;
+
 /** A mistake in what `evaluate` was called with, on its way to the failure that it is. */
 class OptionFault {
   readonly option: string | undefined;

@@ -8,7 +8,7 @@ import { setAlarm, type EvaluationPhase } from "@proviso/core/internal";
 import { onAbort, over } from "./abort.ts";
 import type { Wanted } from "./budget-room.ts";
 import { openBudgets, type Budgets, type Granted } from "./budgets.ts";
-import { abortedFailure, deadlineFailure, type Failure, type LimitFailure } from "./failures.ts";
+import { abortedFailure, deadlineFailure, type Failure, type LimitFailure, type OnStop } from "./failures.ts";
 import { ignoreRejection } from "./logging.ts";
 import type { World } from "./environment.ts";
 
@@ -47,9 +47,6 @@ export interface Limits {
   readonly unrecorded?: Limits;
   close(): void;
 }
-
-/** Learns that a limit has ended a wait, and may say more of it. */
-export type OnStop = (failure: LimitFailure) => LimitFailure | void;
 
 export interface LimitOptions {
   readonly deadline?: Deadline | undefined;

@@ -130,7 +130,7 @@ test("RES-4 SQLite's own parser finds no transaction, database or foreign PRAGMA
     });
     fc.assert(check, { seed, numRuns });
   });
-  expect(result).toMatchObject({ message: "", success: true });
+  expect(result).toMatchObject({ success: true });
   // Both happen, or the test would tell nothing.
   expect(run).toBeGreaterThan(200);
   expect(refused).toBeGreaterThan(numRuns / 10);

@@ -2,8 +2,8 @@ import type { Budget, BudgetTracker, Deadline, Usage } from "@proviso/core";
 import type { EvaluationPhase } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
-import { failure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
-import type { Limits, OnStop } from "../limits.ts";
+import { failure, isFailure, type Failure, type LimitFailure, type OnStop } from "../failures.ts";
+import type { Limits } from "../limits.ts";
 import { stoppedTurn } from "./kept-turn.ts";
 
 /** Where a limit was met: only the same question gets it again from a record. */

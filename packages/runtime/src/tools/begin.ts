@@ -1,7 +1,6 @@
 import { DefinitionError, type ResourceKey, type Tool, type ToolCall, type ToolPolicy } from "@proviso/core";
 import { isGuardable, messageOf } from "@proviso/core/internal";
-import { isFailure, type LimitFailure } from "../failures.ts";
-import type { OnStop } from "../limits.ts";
+import { isFailure, type LimitFailure, type OnStop } from "../failures.ts";
 import type { Touched } from "../transactions/observed-calls.ts";
 import type { Run } from "../run.ts";
 import type { LockMode } from "../transactions/lock-state.ts";

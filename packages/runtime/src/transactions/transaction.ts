@@ -8,8 +8,7 @@
 // 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.
 // 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
 import { DefinitionError, RevokedError, type AppEvent, type StreamEvent } from "@proviso/core";
-import { abortedFailure, isFailure, type Failure, type LimitFailure } from "../failures.ts";
-import type { OnStop } from "../limits.ts";
+import { abortedFailure, isFailure, type Failure, type LimitFailure, type OnStop } from "../failures.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
 import type { ObservedCalls } from "./observed-calls.ts";
 import type { BegunEvaluations } from "./begun-evaluations.ts";
