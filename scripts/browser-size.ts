@@ -46,7 +46,7 @@ export const sizeBounds: readonly SizeBound[] = [
   // a section, and know the names of options that other frameworks use (ERR-4); `toolOk` has the last of these, too.
   // 0.1 KB of it say of a usage that its cost is known only in part (LIM-14).
   // 0.1 KB of it count spending without a limit (LIM-4), and refuse what is no listener.
-  { id: "core", names: "*", most: 31.5 * kilobyte },
+  { id: "core", names: "*", most: 31.6 * kilobyte },
   // Later: long histories, for an evaluation with `context`, what reads files, and what drives agents (1.7 KB). That each
   // is a file of its own costs a kilobyte of names.
   // 2.7 KB of it are conversations in a store. 1.3 KB of it check observers, and make what events say of prompts, limits

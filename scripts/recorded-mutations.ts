@@ -36,14 +36,6 @@ export const recordedMutations: readonly Mutation[] = [
   },
   {
     rule: "RPL-3",
-    breaks: "a call inside begins when what the others had come to before has come again",
-    file: "runtime/src/recording/inside-answers.ts",
-    find: "return this.#whenIts(run, evaluation, first)?.then(() => undefined);",
-    replace: "return undefined;",
-    test: "packages/journal/test/rerun-order.test.ts",
-  },
-  {
-    rule: "RPL-3",
     breaks: "what an evaluation inside does not come to any more is not waited for",
     file: "runtime/src/recording/inside-answers.ts",
     find: "this.#recorded.get(run.evaluationId) ?? this.#silent(run);",
@@ -337,14 +329,6 @@ export const recordedMutations: readonly Mutation[] = [
     find: "first > 0 && begunBy !== undefined && begunBy !== begun",
     replace: "false",
     test: "packages/journal/test/stores.test.ts",
-  },
-  {
-    rule: "EVL-53",
-    breaks: "with nothing left, none is handed out",
-    file: "evals/src/run/workers.ts",
-    find: "Math.min(totalTokens, inputTokens, outputTokens, costUsd) <= 0",
-    replace: "false",
-    test: "packages/evals/test/workers.test.ts",
   },
   {
     rule: "FLT-4",

@@ -115,8 +115,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "an attempt that failed costs nothing",
     file: runtime("request/try-estimate.ts"),
-    find: "return this.outputTokens === 0;",
-    replace: "return this.outputTokens >= 0;",
+    find: "if (!isFailure(end) && (end.failure === undefined || end.usage !== undefined)) return false;",
+    replace: "if (isFailure(end) || end.failure !== undefined) return true;",
   },
   {
     name: "a request that a listener aborted keeps what it reserved",

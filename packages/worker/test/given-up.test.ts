@@ -38,7 +38,7 @@ describe.skipIf(noServer !== undefined)(`a run that was given up ${noServer ?? "
     expect(given).toBeInstanceOf(QueueError);
     expect(given).toMatchObject({ reason: "failed", run: "r" });
     expect((given as Error).message).toMatch(/given up.*: .*deadline.* has passed\.$/u);
-    expect((await journal.describe("r"))?.state).toBe("open");
+    expect((await journal.describe("r"))?.state).toBe("failed");
     expect(await queue.counts()).toMatchObject({ failed: 1 });
 
     // The job of the attempt that failed is gone a moment after its result is known.

@@ -52,8 +52,9 @@ class BullmqRunQueue implements RunQueue {
         await makeDueIfDecided(this.#shelf, await this.#open(), id);
         return "known";
       }
-      // Failed, and its worker gave it up: that is an outcome.
-      if (state === "failed" && (await this.#shelf.standing(id))?.state === "failed") return "known";
+      // Its evaluation failed: that is an outcome. One that was given up goes on.
+      const failed = state === "failed" ? await this.#shelf.standing(id) : undefined;
+      if (failed?.state === "failed" && failed.message === undefined) return "known";
     } else if (standing?.message !== undefined) {
       // The run ended before its evaluation began.
       return "known";
@@ -66,7 +67,7 @@ class BullmqRunQueue implements RunQueue {
       deadlineAt: deadline?.expiresAt.getTime(),
       budget,
       failures: 0,
-      ...(known?.state === "open" && standing?.state === "failed" ? { again: true } : {}),
+      ...((known?.state === "open" || known?.state === "failed") && standing?.state === "failed" ? { again: true } : {}),
     };
     const queue = await this.#open();
     // BullMQ keeps the first job of an id.
@@ -90,7 +91,9 @@ class BullmqRunQueue implements RunQueue {
     const standing = await this.#ended(id, signal);
     if (standing.state === "cancelled") throw await this.#cancelled(kind.prompt.name, id, standing);
     const known = await this.#journal.describe(id);
-    const isOpen = known?.state === "open" || known?.state === "suspended";
+    // A run that was given up stands as its last attempt left it.
+    const isGivenUp = known?.state === "failed" && standing.message !== undefined;
+    const isOpen = isGivenUp || known?.state === "open" || known?.state === "suspended";
     if (known === undefined || isOpen) {
       const when = isOpen ? "was given up, and goes on where it was when it is added again" : "failed before it began";
       const why =
