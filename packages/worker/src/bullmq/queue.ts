@@ -52,7 +52,7 @@ class BullmqRunQueue implements RunQueue {
         await makeDueIfDecided(this.#shelf, await this.#open(), id);
         return "known";
       }
-      // Its evaluation failed: that is an outcome. One that was given up goes on.
+      // An evaluation that failed is an outcome. A run that was given up goes on.
       const failed = state === "failed" ? await this.#shelf.standing(id) : undefined;
       if (failed?.state === "failed" && failed.message === undefined) return "known";
     } else if (standing?.message !== undefined) {
@@ -67,7 +67,9 @@ class BullmqRunQueue implements RunQueue {
       deadlineAt: deadline?.expiresAt.getTime(),
       budget,
       failures: 0,
-      ...((known?.state === "open" || known?.state === "failed") && standing?.state === "failed" ? { again: true } : {}),
+      ...((known?.state === "open" || known?.state === "failed") && standing?.state === "failed"
+        ? { again: true }
+        : {}),
     };
     const queue = await this.#open();
     // BullMQ keeps the first job of an id.
