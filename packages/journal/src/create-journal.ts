@@ -2,7 +2,7 @@
 import { DefinitionError, JournalError, type Blobs, type JournalRun } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { hiddenField, openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
-import { lastingEnd, runOf, standingEntries } from "@proviso/runtime/recording";
+import { isEmptyEnd, lastingEnd, runOf, standingEntries } from "@proviso/runtime/recording";
 import { runId } from "./check-frames.ts";
 import {
   checkEntries,
@@ -262,4 +262,15 @@ export function keptEntries(journal: Journal): KeptEntries | undefined {
 export async function wasDecidedSo(journal: Journal, ...given: Parameters<Journal["resolve"]>): Promise<boolean> {
   const shared = stores.of(journal);
   return shared !== undefined && isDecidedSo(shared, ...given);
+}
+
+/**
+ * Whether the last attempt of a run added nothing, so that its end is that of an earlier one. false: it did, or this copy of the
+ * package did not make the journal.
+ */
+export async function wasLastAttemptEmpty(journal: Journal, id: string): Promise<boolean> {
+  const shared = stores.of(journal);
+  if (shared === undefined) return false;
+  const last = (await readRun(shared.store, id)).entries.at(-1);
+  return last !== undefined && isEmptyEnd(last);
 }

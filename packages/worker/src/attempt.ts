@@ -14,6 +14,7 @@ import {
 } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { Journal, RunState, RunSummary } from "@proviso/journal";
+import { wasLastAttemptEmpty } from "@proviso/journal/internal";
 import { createSession } from "@proviso/runtime";
 import { recordedBeginning } from "@proviso/runtime/recording";
 import type { RunJob, RunKind } from "./kinds.ts";
@@ -32,14 +33,19 @@ export interface QueuedRun {
 
 /**
  * What an attempt came to. suspended: a decision has to come · again: what failed may pass · stopped: the worker's own
- * signal ended it · lost: another worker has the run.
+ * signal ended it · lost: another worker has the run. `isInJournal`: whether the error is what the run came to in its journal.
  */
 export type AttemptEnd =
   | { readonly kind: "executed"; readonly response: PromptResponse<unknown> }
-  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "failed"; readonly error: unknown; readonly isInJournal: boolean }
   | { readonly kind: "cancelled" }
   | { readonly kind: "suspended"; readonly error: RunError }
-  | { readonly kind: "again"; readonly error: unknown; readonly retryAfterMs: number | undefined }
+  | {
+      readonly kind: "again";
+      readonly error: unknown;
+      readonly isInJournal: boolean;
+      readonly retryAfterMs: number | undefined;
+    }
   | { readonly kind: "stopped" }
   | { readonly kind: "lost" };
 
@@ -93,7 +99,7 @@ export async function attemptRun(
     if (known === undefined && (await wasBegunMeanwhile(error, run.id, journal))) {
       return attemptRun(kind, run, surroundings);
     }
-    end = await endOf(error, run.id, journal, signal);
+    end = await endOf(error, run.id, known?.attempts ?? 0, surroundings);
   }
   count?.end(stateOf[end.kind], end.kind === "lost" ? {} : await recordedProgress(journal, run.id));
   return end;
@@ -130,17 +136,37 @@ function limitsOf(run: QueuedRun): Pick<RunJob, "deadline" | "budget"> {
   return { ...(deadline !== undefined && { deadline }), ...(budget !== undefined && { budget }) };
 }
 
-async function endOf(error: unknown, id: string, journal: Journal, signal: AbortSignal): Promise<AttemptEnd> {
+async function endOf(
+  error: unknown,
+  id: string,
+  attemptsBefore: number,
+  { journal, signal }: AttemptSurroundings,
+): Promise<AttemptEnd> {
   if (await isCancelled(journal, id)) return { kind: "cancelled" };
   if (error instanceof RunError) {
     if (error.reason === "suspended") return { kind: "suspended", error };
     if (error.reason === "fenced") return { kind: "lost" };
     // A process of this machine has it, or what it did could not be kept.
-    if (error.reason === "busy" || error.reason === "journal") return { kind: "again", error, retryAfterMs: undefined };
+    if (error.reason === "busy" || error.reason === "journal") {
+      return { kind: "again", error, isInJournal: false, retryAfterMs: undefined };
+    }
   }
   if (signal.aborted) return { kind: "stopped" };
-  if (!isTriedAgain(error)) return { kind: "failed", error };
-  return { kind: "again", error, retryAfterMs: error instanceof ThrottleError ? error.retryAfterMs : undefined };
+  const isInJournal = await hasEndOf(journal, id, attemptsBefore);
+  if (!isTriedAgain(error)) return { kind: "failed", error, isInJournal };
+  const retryAfterMs = error instanceof ThrottleError ? error.retryAfterMs : undefined;
+  return { kind: "again", error, isInJournal, retryAfterMs };
+}
+
+/** Whether the journal has what the last attempt failed with. One that added nothing leaves what an earlier one came to. */
+async function hasEndOf(journal: Journal, id: string, attemptsBefore: number): Promise<boolean> {
+  try {
+    const known = await journal.describe(id);
+    if (known?.state !== "failed" || known.attempts === attemptsBefore) return false;
+    return !(await wasLastAttemptEmpty(journal, id));
+  } catch {
+    return false;
+  }
 }
 
 /** Failures of an evaluation that are passed on from what it used: its run goes on when it is evaluated again. */

@@ -73,11 +73,11 @@ export class InsideEvaluation {
   readonly turns = new Map<string, Turn[]>();
   hasAsked = false;
   wasAborted = false;
+  hasEnded = false;
   /** When it ends; undefined: the record has no end of it, or it was aborted, which comes of something else. */
   end: Turn | undefined;
   readonly #places: number[] = [];
   #came = 0;
-  #hasEnded = false;
   #lastAt: number;
   /** The calls that have failed since it came to anything else: it may be that they were stopped. */
   #failed: string[] = [];
@@ -114,7 +114,7 @@ export class InsideEvaluation {
   answered(entry: Answered): void {
     const open = this.#open;
     // What comes after its end is given to no handler.
-    if (open === undefined || this.#hasEnded || !this.call.open.delete(open)) return;
+    if (open === undefined || this.hasEnded || !this.call.open.delete(open)) return;
     this.#open = undefined;
     open.answer = { ...this.#next(entry.at, "answer"), entry };
   }
@@ -127,7 +127,7 @@ export class InsideEvaluation {
   }
 
   ended(at: number, isAborted: boolean): void {
-    this.#hasEnded = true;
+    this.hasEnded = true;
     if (!isAborted) {
       this.end = this.#next(at, "end");
       return;
@@ -165,7 +165,9 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
   const silent = new Map<string, InsideEvaluation[]>();
   /** The calls that have not ended, by their id. */
   const calls = new Map<string, InsideCall>();
+  /** The last one of each id. */
   const evaluations = new Map<string, InsideEvaluation>();
+  const all: InsideEvaluation[] = [];
   for (const entry of entries) {
     const { evaluationId, at } = entry;
     if (entry.kind === "event") {
@@ -182,11 +184,18 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
         const call =
           (isFirst ? calls.get(parent.callId) : evaluations.get(parent.evaluationId)?.call) ?? new InsideCall();
         if (isFirst) calls.set(parent.callId, call);
-        const evaluation = evaluations.get(evaluationId) ?? new InsideEvaluation(evaluationId, call, at);
-        evaluations.set(evaluationId, evaluation);
+        const isEnd = event.type === "prompt.executed" || event.type === "prompt.failed";
+        let evaluation = evaluations.get(evaluationId);
+        // A process that goes on with seeded ids gives one again.
+        const isAnother = evaluation?.hasEnded === true && (event.type === "prompt.rendered" || isEnd);
+        if (evaluation === undefined || isAnother) {
+          evaluation = new InsideEvaluation(evaluationId, call, at);
+          evaluations.set(evaluationId, evaluation);
+          all.push(evaluation);
+        }
         if (event.type === "tool.requested") evaluation.called(event, at, false);
         if (event.type === "tool.invoked") evaluation.called(event, at, !event.result.success);
-        if (event.type !== "prompt.executed" && event.type !== "prompt.failed") continue;
+        if (!isEnd) continue;
         evaluation.ended(at, event.type === "prompt.failed" && event.code === "aborted");
         if (!evaluation.hasAsked) addTo(silent, keyOfParent(parent.evaluationId, parent.callId), evaluation);
       }
@@ -195,7 +204,7 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
       if (asked !== undefined) addTo(requests, requestOfKey(entry.key), asked);
     } else if (entry.kind === "answered") evaluations.get(evaluationId)?.answered(entry);
   }
-  const turns = [...evaluations.values()].flatMap((evaluation) => [...evaluation.turns.values()]);
+  const turns = all.flatMap((evaluation) => [...evaluation.turns.values()]);
   for (const list of [...requests.values(), ...silent.values(), ...turns]) list.reverse();
   return { requests, aborting, silent };
 }

@@ -20,7 +20,7 @@ export function insideAnswers(entries: readonly JournalEntry[]): ReadonlyMap<str
     } else if (entry.kind === "event") {
       const { parent } = entry.event;
       const callId = parent?.evaluationId === own ? parent?.callId : calls.get(parent?.evaluationId ?? "");
-      if (callId !== undefined && !calls.has(evaluationId)) calls.set(evaluationId, callId);
+      if (callId !== undefined) calls.set(evaluationId, callId);
     } else if (entry.kind === "asked" && entry.key !== undefined) asked.set(evaluationId, entry.key);
     else if (entry.kind === "answered" && entry.answer.failure === undefined && entry.isRedacted !== true) {
       const [key, callId] = [asked.get(evaluationId), calls.get(evaluationId)];

@@ -52,9 +52,9 @@ class BullmqRunQueue implements RunQueue {
         await makeDueIfDecided(this.#shelf, await this.#open(), id);
         return "known";
       }
-      // An evaluation that failed is an outcome. A run that was given up goes on.
+      // An evaluation that failed is an outcome, once its worker has said so. A run that was given up goes on.
       const failed = state === "failed" ? await this.#shelf.standing(id) : undefined;
-      if (failed?.state === "failed" && failed.message === undefined) return "known";
+      if (failed?.state === "failed" && failed.isGivenUp !== true) return "known";
     } else if (standing?.message !== undefined) {
       // The run ended before its evaluation began.
       return "known";
@@ -94,7 +94,7 @@ class BullmqRunQueue implements RunQueue {
     if (standing.state === "cancelled") throw await this.#cancelled(kind.prompt.name, id, standing);
     const known = await this.#journal.describe(id);
     // A run that was given up stands as its last attempt left it.
-    const isGivenUp = known?.state === "failed" && standing.message !== undefined;
+    const isGivenUp = known?.state === "failed" && standing.isGivenUp === true;
     const isOpen = isGivenUp || known?.state === "open" || known?.state === "suspended";
     if (known === undefined || isOpen) {
       const when = isOpen ? "was given up, and goes on where it was when it is added again" : "failed before it began";

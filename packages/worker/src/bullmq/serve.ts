@@ -133,7 +133,7 @@ class RunWorker implements AsyncDisposable {
       const error = new DefinitionError(
         `No worker of the queue has a kind with the prompt "${job.name}": give it to serveRuns.`,
       );
-      return { kind: "again", error, retryAfterMs: undefined };
+      return { kind: "again", error, isInJournal: false, retryAfterMs: undefined };
     }
     const { journal } = this.#shelf;
     // Where Redis is away, progress is lost and the run goes on.
@@ -149,7 +149,7 @@ class RunWorker implements AsyncDisposable {
       case "cancelled":
         return this.#shelf.setStanding(id, { state: "cancelled" });
       case "failed":
-        return this.#shelf.setStanding(id, { state: "failed", message: failureOf(end.error) });
+        return this.#fail(id, end);
       case "suspended":
         return this.#putAside(end.error, job, token);
       case "again":
@@ -163,10 +163,14 @@ class RunWorker implements AsyncDisposable {
     }
   }
 
+  async #fail(id: string, { error, isInJournal }: AttemptEnd & { readonly kind: "failed" | "again" }): Promise<void> {
+    await this.#shelf.setStanding(id, { state: "failed", isGivenUp: !isInJournal, message: failureOf(error) });
+  }
+
   async #tryLater(end: AttemptEnd & { readonly kind: "again" }, job: Job<JobData>, token: string): Promise<void> {
     const failures = job.data.failures + 1;
     if (failures + lossesInVain(job) > this.#maxAttempts) {
-      return this.#shelf.setStanding(job.data.id, { state: "failed", message: failureOf(end.error) });
+      return this.#fail(job.data.id, end);
     }
     await job.updateData({ ...job.data, failures });
     await this.#delay(job, token, waitBeforeAttempt(failures, end.retryAfterMs));
@@ -176,7 +180,10 @@ class RunWorker implements AsyncDisposable {
   async #giveUp(id: string, attempts: number): Promise<void> {
     const message = `Its worker was lost at the same step, or it failed, ${attempts} times.`;
     const isCancelled = await this.#shelf.journal.cancel(id, message).catch(() => false);
-    await this.#shelf.setStanding(id, { state: isCancelled ? "cancelled" : "failed", message });
+    await this.#shelf.setStanding(
+      id,
+      isCancelled ? { state: "cancelled", message } : { state: "failed", isGivenUp: true, message },
+    );
   }
 
   async #putAside({ pending }: RunError, job: Job<JobData>, token: string): Promise<void> {

@@ -30,7 +30,9 @@ export interface JobData extends QueuedRun {
 /** A run that is not in the queue: it has ended, or waits for a decision. */
 export interface Standing {
   readonly state: Exclude<RunState, "open">;
-  /** Why it ended, where its journal cannot say it. */
+  /** Whether it failed with what its journal does not have: it goes on where it is added again. Left out: it did not. */
+  readonly isGivenUp?: boolean | undefined;
+  /** Why it ended. */
   readonly message?: string | undefined;
 }
 
@@ -39,6 +41,9 @@ export interface Cancelling {
   readonly id: string;
   readonly reason?: string | undefined;
 }
+
+/** What follows the state of a run that was given up. */
+const givenUp = " given up";
 
 const optionNames = { url: true, queue: true, journal: true } as const;
 
@@ -110,7 +115,7 @@ export class Shelf implements AsyncDisposable {
 
   async setStanding(id: string, standing: Standing): Promise<void> {
     const redis = await this.connections.commands();
-    const text = `${standing.state}\n${standing.message ?? ""}`;
+    const text = `${standing.state}${standing.isGivenUp === true ? givenUp : ""}\n${standing.message ?? ""}`;
     await redis.eval(setState, 2, this.key("states"), this.key("counts"), jobIdOf(id), text);
     await this.send("ended", { id });
   }
@@ -134,8 +139,10 @@ export class Shelf implements AsyncDisposable {
   async standing(id: string): Promise<Standing | undefined> {
     const text = await (await this.connections.commands()).hget(this.key("states"), jobIdOf(id));
     if (text === null) return undefined;
-    const [state = "", ...message] = text.split("\n");
-    return { state: state as Standing["state"], message: message.join("\n") || undefined };
+    const [head = "", ...message] = text.split("\n");
+    const isGivenUp = head.endsWith(givenUp);
+    const state = (isGivenUp ? head.slice(0, -givenUp.length) : head) as Standing["state"];
+    return { state, isGivenUp, message: message.join("\n") || undefined };
   }
 
   async counts(): Promise<Readonly<Record<Standing["state"], number>>> {
