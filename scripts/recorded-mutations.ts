@@ -331,6 +331,14 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/journal/test/stores.test.ts",
   },
   {
+    rule: "EVL-53",
+    breaks: "with nothing left, none is handed out",
+    file: "evals/src/run/workers.ts",
+    find: "Math.min(totalTokens, inputTokens, outputTokens, costUsd) <= 0",
+    replace: "false",
+    test: "packages/evals/test/workers.test.ts",
+  },
+  {
     rule: "FLT-4",
     breaks: "the wait is doubled with each failure",
     file: "worker/src/attempt.ts",

@@ -45,6 +45,30 @@ const scored = ({ attempts, variants }: EvalReport): unknown => ({
   attempts: attempts.map(({ durationMs: _, ...rest }) => rest),
 });
 
+test("EVL-53 where nothing is left of the budget, no attempt is handed out", async () => {
+  const of = defineEval({
+    ...spamParts,
+    data: mails(4),
+    variants: { free: { adapter: wordList(["Win"]) }, paid: { adapter: wordList(["Win"]) } },
+  });
+  const serving = attemptServer([of], {});
+  const left: (number | undefined)[] = [];
+  const workers: AttemptWorkers = {
+    async run(job, signal) {
+      left.push(job.budget?.maxTotalTokens);
+      const record = await serving({ ...job, budget: undefined }, signal);
+      return job.key.variant === "free"
+        ? { ...record, usage: { ...record.usage, inputTokens: 0, outputTokens: 0, totalTokens: 0 } }
+        : record;
+    },
+    async close() {},
+  };
+  const report = await runEval(of, { workers, concurrency: 1, budget: { maxTotalTokens: 13 } });
+  expect(report.ended?.why).toBe("budget");
+  expect(report.spent.totalTokens).toBe(13);
+  expect(left).toEqual([13, 13]);
+});
+
 describe.skipIf(noServer !== undefined)(`attempts over Redis ${noServer ?? ""}`, { timeout: 120_000 }, () => {
   let server: RedisServer;
   let queues = 0;
