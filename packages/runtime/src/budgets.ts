@@ -160,8 +160,8 @@ function reserveIn(
   });
 }
 
-/** Where there is no budget. */
-const nothingWanted: Granted = {
+/** Where there is no budget, or what was charged for a request before. */
+export const nothingWanted: Granted = {
   room: undefined,
   isShared: false,
   settle: () => {},

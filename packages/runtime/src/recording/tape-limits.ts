@@ -1,7 +1,7 @@
 import type { Budget, BudgetTracker, Deadline, Usage } from "@proviso/core";
 import type { EvaluationPhase } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
-import type { Granted } from "../budgets.ts";
+import { nothingWanted, type Granted } from "../budgets.ts";
 import { failure, isFailure, type Failure, type LimitFailure, type OnStop } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import { stoppedTurn } from "./kept-turn.ts";
@@ -83,7 +83,7 @@ export class RecordedLimits implements Limits {
   reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure> {
     const before = this.#fromRecord("reserve", "request");
     if (before !== undefined) return before;
-    if (!this.#record.isLive() && this.#isShared) return nothingHeld;
+    if (!this.#record.isLive() && this.#isShared) return nothingWanted;
     this.#charge();
     const granting = this.#limits.reserve(wanted);
     return granting instanceof Promise ? granting.then((granted) => this.#granted(granted)) : this.#granted(granting);
@@ -152,16 +152,6 @@ export class RecordedLimits implements Limits {
 function isLimit({ stop }: Failure): boolean {
   return stop === "deadline" || stop === "aborted";
 }
-
-/** What a request that is answered from the record holds of a budget that was charged for it before. */
-const nothingHeld: Granted = {
-  settle: () => {},
-  isShared: false,
-  holds: () => false,
-  pause: () => {},
-  goOn: () => undefined,
-  room: undefined,
-};
 
 /** A limit's failure as plain JSON. */
 export function savedFailure(why: Failure): unknown {
