@@ -36,6 +36,14 @@ export const recordedMutations: readonly Mutation[] = [
   },
   {
     rule: "RPL-3",
+    breaks: "a call inside begins when what the others had come to before has come again",
+    file: "runtime/src/recording/inside-answers.ts",
+    find: "return this.#whenIts(run, evaluation, first)?.then(() => undefined);",
+    replace: "return undefined;",
+    test: "packages/journal/test/rerun-order.test.ts",
+  },
+  {
+    rule: "RPL-3",
     breaks: "what an evaluation inside does not come to any more is not waited for",
     file: "runtime/src/recording/inside-answers.ts",
     find: "this.#recorded.get(run.evaluationId) ?? this.#silent(run);",

@@ -9,7 +9,7 @@ import {
 } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
-import { modelAdapter } from "@proviso/runtime";
+import { createSession, modelAdapter } from "@proviso/runtime";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { journalWith, listed } from "./support.ts";
@@ -228,6 +228,56 @@ it("RPL-3 an evaluation that its budget ended before it asked for anything keeps
   const begunAt = performance.now();
   await replay(promptOf(handler), journal.replay("r", { tools: "run" }));
   expect(performance.now() - begunAt).toBeLessThan(900);
+});
+
+it("RPL-3 calls inside begin in the order that they had, however long their arguments are checked now", async () => {
+  /** Milliseconds that the check of the arguments of "b" takes. */
+  let checkMs = 0;
+  const checkedNote = defineTool({
+    name: "note",
+    description: "Notes a topic.",
+    input: topics.refine(async ({ topic }) => {
+      if (topic === "b") await wait(checkMs);
+      return true;
+    }),
+    transactional: true,
+    execute: async ({ topic }, { session }) => {
+      await wait(100);
+      session.dispatch(noted({ topic }));
+    },
+  });
+  const who = definePrompt({
+    key: "who",
+    params: topics,
+    slices: [notes],
+    sections: [{ key: "task", text: "who {{topic}}", tools: [checkedNote] }],
+  });
+  const prompt = promptOf(async (_look, context) => {
+    await Promise.all(["a", "b"].map((topic) => context.evaluate(who.bind({ topic }))));
+    return "done";
+  });
+  const provider: ModelProvider = {
+    ...model,
+    async generate({ messages }) {
+      const topic = /who (\w+)/u.exec(messages[0]?.text ?? "")?.[1];
+      const isFirst = messages.every(({ role }) => role !== "assistant");
+      if (topic === "b" && isFirst) await wait(20);
+      const asked = topic === "a" ? ["a0", "a1"] : ["b"];
+      const calls = asked.map((each) => ({ id: each, name: "note", arguments: JSON.stringify({ topic: each }) }));
+      const toolCalls = topic === undefined ? [{ id: "c", name: "research", arguments: "{}" }] : calls;
+      return {
+        message: { role: "assistant", text: "done", toolCalls: isFirst ? toolCalls : [] },
+        finishReason: isFirst ? "tool-calls" : "stop",
+        usage: { inputTokens: 1, outputTokens: 1 },
+      };
+    },
+  };
+  const session = createSession();
+  const journal = memoryJournal();
+  await modelAdapter(provider).evaluate(prompt, { session, run: journal.run("r") });
+  expect(session.get(notes)).toEqual(["a0", "b", "a1"]);
+  checkMs = 200;
+  await replay(prompt, journal.replay("r", { tools: "run" }));
 });
 
 it("RPL-3 many evaluations side by side take time by their number, and not by its square", async () => {
