@@ -52,7 +52,7 @@ class BullmqRunQueue implements RunQueue {
         await makeDueIfDecided(this.#shelf, await this.#open(), id);
         return "known";
       }
-      // An evaluation that failed is an outcome, once its worker has said so. A run that was given up goes on.
+      // An evaluation that failed is an outcome, once its worker has reported it. A run that was given up goes on.
       const failed = state === "failed" ? await this.#shelf.standing(id) : undefined;
       if (failed?.state === "failed" && failed.isGivenUp !== true) return "known";
     } else if (standing?.message !== undefined) {
