@@ -16,6 +16,7 @@ import {
   type RequestGuard,
 } from "@proviso/adapter-kit";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
+import { checkedAnswer, checkedStream, NoAnswer } from "./checked-answer.ts";
 import { filesOfModel } from "./files.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
@@ -110,7 +111,9 @@ function warnings(environment: Environment, { name, modelId }: ModelSource): War
     logged.add(text);
     log("warn", { provider: name, model: modelId, warning }, "provider.warning");
   };
-  return (given) => given?.forEach(logOnce);
+  return (given) => {
+    if (Array.isArray(given)) given.forEach(logOnce);
+  };
 }
 
 async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<ModelResponse | ModelFailure> {
@@ -126,6 +129,7 @@ async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<
   } catch (error) {
     signal.throwIfAborted();
     if (until.signal.aborted) return await aiSdkFailure(until.signal.reason, secrets);
+    if (error instanceof NoAnswer) return { failure: "provider", reason: "invalid_response", message: error.message };
     const answer = refusedAnswer(error);
     return answer === undefined ? await aiSdkFailure(error, secrets) : fromAiSdk(call, request, answer);
   }
@@ -139,12 +143,13 @@ async function answerTo(call: Call, request: ModelRequest, until: RequestGuard):
   if (onDelta === undefined) {
     const answer = await Promise.race([model.doGenerate(options), until.ended]);
     until.done();
-    return answer;
+    return checkedAnswer(answer);
   }
   const { timeoutMs = defaultTimeoutMs, stallMs = Math.min(timeoutMs, defaultStallMs) } = call.settings;
   until.expect(stallMs);
   const raw = isOpenAIFamily(model) ? { includeRawChunks: true } : {};
-  const { stream, response } = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
+  const begun = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
+  const { stream, response } = checkedStream(begun);
   until.received();
   const answer = await fromStream(stream, onDelta, until);
   return "error" in answer ? answer : { ...answer, response: { ...answer.response, headers: response?.headers } };

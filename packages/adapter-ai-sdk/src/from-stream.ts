@@ -1,6 +1,7 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import type { RequestGuard } from "@proviso/adapter-kit";
+import { isPart } from "./checked-answer.ts";
 import { isSilent, itemOf, separator, textOf } from "./from-ai-sdk.ts";
 import { openaiAnswer, reasonOf } from "./openai-answer.ts";
 import { openaiEvents, type Counts, type OpenAIEvents } from "./openai-events.ts";
@@ -53,6 +54,7 @@ export async function fromStream(
     const { done, value } = read;
     if (done) return settled(gathering.answer(), events, refused);
     guard.received();
+    if (!isPart(value)) continue;
     if (value.type === "raw") counts = events.read(value.rawValue);
     else if (value.type === "finish") return settled(gathering.answer(finishOf(value, events)), events, refused);
     else if (counts === "nothing" || (counts === "no text" && value.type.endsWith("-delta"))) continue;

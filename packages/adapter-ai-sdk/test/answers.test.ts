@@ -180,3 +180,33 @@ test.each([
   const response = { headers: { "x-litellm-response-cost": cost } };
   expect((await answered({ response })).usage?.costUsd).toBe(costUsd);
 });
+
+describe("AIS-29 a model that returns no answer", () => {
+  const oddModel = (returned: unknown): never =>
+    ({ ...mockModel([]), doGenerate: async () => returned, doStream: async () => returned }) as never;
+  const invalid = (message: RegExp) => ({
+    failure: "provider",
+    reason: "invalid_response",
+    message: expect.stringMatching(message) as string,
+  });
+
+  test.each([
+    [null, /doGenerate has to resolve with \{ content \}, which is a list, not with null/],
+    ["x", /not with "x"/],
+    [{ content: "x" }, /not with \{ content: "x" \}/],
+  ])("AIS-29 %j is an invalid response that says what was returned", async (returned, message) => {
+    const model = aiSdkModel({ model: oddModel(returned) });
+    expect(await model.generate(requestOf())).toMatchObject(invalid(message));
+  });
+
+  test.each([[null], [{}], [{ stream: "x" }]])("AIS-29 so is a stream that is %j", async (returned) => {
+    const model = aiSdkModel({ model: oddModel(returned) });
+    const failure = await model.generate(requestOf({ onDelta: () => {} }));
+    expect(failure).toMatchObject(invalid(/doStream has to resolve with \{ stream \}, which is a ReadableStream/));
+  });
+
+  test("AIS-29 parts and warnings that are none are passed over", async () => {
+    const odd = { content: [null, 1, { type: "text", text: "Hello." }] as never, warnings: "none" as never };
+    expect((await answered(odd)).message.text).toBe("Hello.");
+  });
+});
