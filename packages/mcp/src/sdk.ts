@@ -35,8 +35,10 @@ export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
 
 /** Whether an answer came that is not one of the protocol. */
 export function isUnreadable(error: unknown, { SdkErrorCode }: Sdk): boolean {
-  const code = isRecord(error) ? error["code"] : undefined;
-  return code === SdkErrorCode.InvalidResult || code === SdkErrorCode.ClientHttpUnexpectedContent;
+  const { code, name } = isRecord(error) ? error : ({} as Record<string, unknown>);
+  if (code === SdkErrorCode.InvalidResult || code === SdkErrorCode.ClientHttpUnexpectedContent) return true;
+  // The SDK passes on what reading a body throws: JSON.parse, or the schema of its messages.
+  return name === "SyntaxError" || name === "ZodError" || name === "$ZodError";
 }
 
 /** The server has written its message and its data: a secret with an invisible character in it would not be recognised. */

@@ -479,3 +479,35 @@ test.each([{ content: [{ type: "text", text: "paid" }], structuredContent: null 
     });
   },
 );
+
+test.each(["{", '"done"', '{"jsonrpc":"1.0","id":2,"result":{}}', '{"jsonrpc":"2.0","id":2,"result":5}'])(
+  "MCP-10 so does one whose body is no message of the protocol: %s",
+  async (body) => {
+    const results: Readonly<Record<string, object>> = {
+      initialize: {
+        protocolVersion: "2025-06-18",
+        capabilities: { tools: {} },
+        serverInfo: { name: "raw", version: "1" },
+      },
+      "tools/list": { tools: [{ name: "pay", inputSchema }] },
+    };
+    const answer: typeof fetch = async (_url, init) => {
+      const { id, method } = JSON.parse(String(init?.body ?? "{}")) as { id?: number; method?: string };
+      if (init?.method !== "POST") return new Response(null, { status: 405 });
+      if (id === undefined) return new Response(null, { status: 202 });
+      const headers = { "content-type": "application/json" };
+      if (method === "tools/call") return new Response(body, { headers });
+      const result = results[method ?? ""];
+      const end = result === undefined ? { error: { code: -32_601, message: "There is none." } } : { result };
+      return Response.json({ jsonrpc: "2.0", id, ...end });
+    };
+    await using server = await connectMcp(
+      { url: "http://raw.test/mcp", fetch: answer },
+      { connectMs: 5_000, callMs: 5_000 },
+    );
+    expect((await callTool(server, "pay")).result).toMatchObject({
+      success: false,
+      message: "raw gave no answer that can be read (it is not of the protocol). What it had done is not known.",
+    });
+  },
+);
