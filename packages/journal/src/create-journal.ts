@@ -2,7 +2,7 @@
 import { DefinitionError, JournalError, type Blobs, type JournalRun } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { hiddenField, openSecrets, redactionOf, systemId } from "@proviso/runtime/internal";
-import { isEmptyEnd, lastingEnd, runOf, standingEntries } from "@proviso/runtime/recording";
+import { lastingEnd, runOf, standingEntries, type JournalEntry } from "@proviso/runtime/recording";
 import { runId } from "./check-frames.ts";
 import {
   checkEntries,
@@ -264,13 +264,8 @@ export async function wasDecidedSo(journal: Journal, ...given: Parameters<Journa
   return shared !== undefined && isDecidedSo(shared, ...given);
 }
 
-/**
- * Whether the last attempt of a run added nothing, so that its end is that of an earlier one. false: it did, or this copy of the
- * package did not make the journal.
- */
-export async function wasLastAttemptEmpty(journal: Journal, id: string): Promise<boolean> {
+/** The last entry of a run. undefined: it has none, or this copy of the package did not make the journal. */
+export async function lastEntry(journal: Journal, id: string): Promise<JournalEntry | undefined> {
   const shared = stores.of(journal);
-  if (shared === undefined) return false;
-  const last = (await readRun(shared.store, id)).entries.at(-1);
-  return last !== undefined && isEmptyEnd(last);
+  return shared && (await readRun(shared.store, id)).entries.at(-1);
 }

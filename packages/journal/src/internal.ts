@@ -1,6 +1,6 @@
 // What a journal is made of. It is not for users: names here change without notice.
 export { bodyOf, entriesOf } from "./format.ts";
-export { keptEntries, wasDecidedSo, wasLastAttemptEmpty } from "./create-journal.ts";
+export { keptEntries, lastEntry, wasDecidedSo } from "./create-journal.ts";
 export { runId } from "./check-frames.ts";
 export { folderStore } from "./folder-store.ts";
 export { newestSummary } from "./store.ts";

@@ -14,9 +14,9 @@ import {
 } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import type { Journal, RunState, RunSummary } from "@proviso/journal";
-import { wasLastAttemptEmpty } from "@proviso/journal/internal";
+import { lastEntry } from "@proviso/journal/internal";
 import { createSession } from "@proviso/runtime";
-import { recordedBeginning } from "@proviso/runtime/recording";
+import { isEmptyEnd, recordedBeginning } from "@proviso/runtime/recording";
 import type { RunJob, RunKind } from "./kinds.ts";
 import { earlierAttempts, ProgressCount, type RunProgress } from "./progress.ts";
 
@@ -38,7 +38,7 @@ export interface QueuedRun {
 export type AttemptEnd =
   | { readonly kind: "executed"; readonly response: PromptResponse<unknown> }
   | { readonly kind: "failed"; readonly error: unknown; readonly isInJournal: boolean }
-  | { readonly kind: "cancelled" }
+  | { readonly kind: "cancelled"; readonly reason: string | undefined }
   | { readonly kind: "suspended"; readonly error: RunError }
   | {
       readonly kind: "again";
@@ -142,7 +142,7 @@ async function endOf(
   attemptsBefore: number,
   { journal, signal }: AttemptSurroundings,
 ): Promise<AttemptEnd> {
-  if (await isCancelled(journal, id)) return { kind: "cancelled" };
+  if (await isCancelled(journal, id)) return { kind: "cancelled", reason: await whyCancelled(journal, id) };
   if (error instanceof RunError) {
     if (error.reason === "suspended") return { kind: "suspended", error };
     if (error.reason === "fenced") return { kind: "lost" };
@@ -158,12 +158,14 @@ async function endOf(
   return { kind: "again", error, isInJournal, retryAfterMs };
 }
 
-/** Whether the journal has what the last attempt failed with. One that added nothing leaves what an earlier one came to. */
+/** Whether the journal has what the last attempt failed with. */
 async function hasEndOf(journal: Journal, id: string, attemptsBefore: number): Promise<boolean> {
   try {
     const known = await journal.describe(id);
     if (known?.state !== "failed" || known.attempts === attemptsBefore) return false;
-    return !(await wasLastAttemptEmpty(journal, id));
+    // One that added nothing leaves what an earlier one came to.
+    const last = await lastEntry(journal, id);
+    return last === undefined || !isEmptyEnd(last);
   } catch {
     return false;
   }
@@ -199,6 +201,12 @@ async function isCancelled(journal: Journal, id: string): Promise<boolean> {
     // What a damaged record says is not believed, and the error of the attempt says more.
     return false;
   }
+}
+
+/** undefined: no reason was given, or none can be read. */
+async function whyCancelled(journal: Journal, id: string): Promise<string | undefined> {
+  const last = await lastEntry(journal, id).catch(() => undefined);
+  return last?.kind === "cancelled" ? last.reason : undefined;
 }
 
 /** What an attempt failed with, for a person. */

@@ -231,7 +231,10 @@ function stepOf(end: Exclude<AttemptEnd, { readonly kind: "suspended" }>): Step 
     case "failed":
       return { kind: "failed", message: failureOf(end.error) };
     case "cancelled":
-      return { kind: "cancelled", message: "The run was cancelled." };
+      return {
+        kind: "cancelled",
+        message: end.reason === undefined ? "The run was cancelled." : `The run was cancelled: ${end.reason}`,
+      };
     case "again": {
       const { retryAfterMs } = end;
       throw new RetryableError(failureOf(end.error), retryAfterMs === undefined ? {} : { retryAfter: retryAfterMs });

@@ -103,6 +103,18 @@ describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { 
     expect(await queue.counts()).toMatchObject({ executed: ids.length });
   });
 
+  test("FLT-3 the result of a run that is cancelled in its journal has the reason", async () => {
+    const [begun, goesOn] = [gate(), gate()];
+    const kind = counting(() => (begun.open(), goesOn.opened));
+    const { queue, serve, journal } = place();
+    await serve([kind]);
+    await queue.add(kind, { name: "ada", upTo: 2 }, { id: "by hand" });
+    await begun.opened;
+    expect(await journal.cancel("by hand", "no longer needed")).toBe(true);
+    goesOn.open();
+    await expect(queue.result(kind, "by hand")).rejects.toThrow(/was cancelled: no longer needed$/u);
+  });
+
   test("FLT-3 a run that waits is cancelled before it begins, one that runs within a second", async () => {
     const begun = gate();
     let signalled = 0;

@@ -147,7 +147,7 @@ class RunWorker implements AsyncDisposable {
       case "executed":
         return this.#shelf.setStanding(id, { state: "executed" });
       case "cancelled":
-        return this.#shelf.setStanding(id, { state: "cancelled" });
+        return this.#shelf.setStanding(id, { state: "cancelled", message: end.reason });
       case "failed":
         return this.#fail(id, end);
       case "suspended":
