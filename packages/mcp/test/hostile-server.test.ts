@@ -492,7 +492,10 @@ test.each(["{", '"done"', '{"jsonrpc":"1.0","id":2,"result":{}}', '{"jsonrpc":"2
       "tools/list": { tools: [{ name: "pay", inputSchema }] },
     };
     const answer: typeof fetch = async (_url, init) => {
-      const { id, method } = JSON.parse(String(init?.body ?? "{}")) as { id?: number; method?: string };
+      const { id, method } = JSON.parse(typeof init?.body === "string" ? init.body : "{}") as {
+        id?: number;
+        method?: string;
+      };
       if (init?.method !== "POST") return new Response(null, { status: 405 });
       if (id === undefined) return new Response(null, { status: 202 });
       const headers = { "content-type": "application/json" };

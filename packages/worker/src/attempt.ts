@@ -163,7 +163,7 @@ async function hasEndOf(journal: Journal, id: string, attemptsBefore: number): P
   try {
     const known = await journal.describe(id);
     if (known?.state !== "failed" || known.attempts === attemptsBefore) return false;
-    // One that added nothing leaves what an earlier one came to.
+    // An attempt that added nothing leaves what an earlier one came to.
     const last = await lastEntry(journal, id);
     return last === undefined || !isEmptyEnd(last);
   } catch {
