@@ -291,7 +291,8 @@ describe("a run of an agent", () => {
     const evaluation = agentOf(drive, { pricing }).evaluate(prompt, {
       run: journal.run("r"),
       session,
-      deadline: deadlineIn(60),
+      // Only a case that is about the deadline meets it, also on a machine that is busy.
+      deadline: deadlineIn("code" in expected && expected.code === "deadline" ? 60 : 20_000),
     });
     const outcome: unknown = await evaluation.catch((error: unknown) => error);
     expect(outcome).toMatchObject(expected);
