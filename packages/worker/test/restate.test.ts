@@ -79,7 +79,7 @@ describe.skipIf(noServer !== undefined)(`runs over Restate ${noServer ?? ""}`, {
     const cancelled = server.call("c", "run", { prompt, params: { name: "eve", upTo: 1 } });
     await until(() => asked.length === 3);
     expect((await server.call("c", "cancel", { reason: "enough" })).body).toBe(true);
-    expect(await cancelled).toMatchObject({ status: 500, body: { message: "The run was cancelled." } });
+    expect(await cancelled).toMatchObject({ status: 500, body: { message: "The run was cancelled: enough" } });
     expect((await journal.describe("c"))?.state).toBe("cancelled");
     const unknown = await server.call("d", "run", { prompt: "app/none" });
     expect(unknown).toMatchObject({ status: 500, body: { message: /no kind with the prompt "app\/none"/ } });
@@ -107,7 +107,7 @@ describe.skipIf(noServer !== undefined)(`runs over Restate ${noServer ?? ""}`, {
     await until(() => asked.length === 1);
     expect((await server.call("lost", "cancel", { reason: "enough" })).body).toBe(true);
     expect(lost).toBe(2);
-    expect(await cancelled).toMatchObject({ status: 500, body: { message: "The run was cancelled." } });
+    expect(await cancelled).toMatchObject({ status: 500, body: { message: "The run was cancelled: enough" } });
     expect((await server.call("lost", "cancel", { reason: "enough" })).body).toBe(false);
   });
 

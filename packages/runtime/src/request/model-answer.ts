@@ -7,7 +7,6 @@ import type {
   ProviderErrorReason,
   Allowance,
   RateLimit,
-  ReportedUsage,
   RouteStep,
   Source,
   ThrottleKind,
@@ -17,6 +16,7 @@ import type {
 import { isRecord } from "@proviso/core/provider";
 import { finishReasonIn, whyNoJson, messageOf, isA, toJsonValue } from "@proviso/core/internal";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
+import { readUsage } from "./read-usage.ts";
 import { withShownAddresses } from "./shown-address.ts";
 
 /** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
@@ -75,7 +75,7 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
     failure: undefined,
     message: read,
     finishReason: finishReasonIn(finishReason) ?? "other",
-    usage: usage as ReportedUsage | undefined,
+    usage: readUsage(usage),
     model: typeof model === "string" ? model : undefined,
     parsed,
     refusal: typeof refusal === "string" ? refusal : undefined,
@@ -158,7 +158,7 @@ function readRoute(given: unknown): readonly RouteStep[] | undefined {
 }
 
 function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
 /** Names every field: one that is added to the contract has to be read here. */
@@ -200,10 +200,10 @@ function readFailure(
   const { failure, message, payload } = read;
   if (typeof message !== "string") return noMessage;
   const { status, cause, rateLimit, route: tries } = answer;
-  const usage = read.usage as ReportedUsage | undefined;
+  const usage = readUsage(read.usage);
   const stated = readRateLimit(rateLimit);
   const route = readRoute(tries);
-  const shared = { message, status: status as number | undefined, payload, usage, cause, rateLimit: stated, route };
+  const shared = { message, status: numberOf(status), payload, usage, cause, rateLimit: stated, route };
   switch (failure) {
     case "throttle": {
       const { kind, retry, retryAfterMs: asked } = answer;
