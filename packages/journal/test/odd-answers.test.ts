@@ -1,9 +1,10 @@
 // What a provider returns beside its answer may be anything. Its record can be read nevertheless.
-import { definePrompt, type ModelProvider } from "@proviso/core";
+import { definePrompt, defineTool, type ModelProvider } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
-import { modelAdapter } from "@proviso/runtime";
+import { agentAdapter, modelAdapter } from "@proviso/runtime";
 import { expect, it } from "vitest";
+import { z } from "zod";
 
 const prompt = definePrompt({ key: "ask", text: "Hello?" }).bind();
 
@@ -63,6 +64,27 @@ it("STR-1 what a provider streams that is no delta is passed over, also in a rec
   };
   const { response } = modelAdapter(model).stream(prompt, { run: memoryJournal().run("r") });
   expect((await response).text).toBe("Hello.");
+});
+
+it("RPL-1 a call of a driver whose arguments are no text is refused, and its record can be read", async () => {
+  const journal = memoryJournal();
+  const calls = ["{}", { a: 1 }, 7].map((given, at) => ({ id: `c${at}`, name: "t", arguments: given as string }));
+  const tool = defineTool({ name: "t", description: "Runs.", input: z.object({}), execute: () => "ran" });
+  const asking = definePrompt({ key: "agent", sections: [{ key: "task", text: "Go.", tools: [tool] }] }).bind();
+  const adapter = agentAdapter({
+    name: "agent",
+    model: "agent-1",
+    async drive({ executeToolCall, onDelta }) {
+      onDelta(null as never);
+      for (const call of calls)
+        await executeToolCall(call).catch((error: unknown) => expect(error).toBeInstanceOf(TypeError));
+      return { message: { role: "assistant", text: "Done.", toolCalls: [] }, finishReason: "stop", usage };
+    },
+  });
+  const live = await adapter.evaluate(asking, { run: journal.run("r") });
+  expect(live.toolResults).toHaveLength(1);
+  const { response } = await replay(asking, journal.replay("r"));
+  expect(response?.messages).toEqual(live.messages);
 });
 
 it("LIM-14 details beside the counts are no part of the usage, and do not make it an estimate", async () => {

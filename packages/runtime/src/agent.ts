@@ -155,12 +155,15 @@ async function shownAnswer(driver: AgentDriver, run: Run, answer: ToolMessage): 
   return wellFormedMessage(shown);
 }
 
-/** A driver may pass on what its agent has sent. @throws {TypeError} for a call without a name. */
+/** A driver may pass on what its agent has sent. @throws {TypeError} for a call without a name, and arguments that are no text. */
 function readCall(given: Partial<ToolCall> | undefined): ToolCall {
   const { id, name, arguments: text }: Partial<ToolCall> = given ?? {};
   if (typeof name !== "string")
     throw new TypeError(`A tool call needs a name that is a text, not ${describeValue(name)}.`);
-  return { id: typeof id === "string" ? id : "", name, arguments: text ?? "" };
+  const written: unknown = text ?? "";
+  if (typeof written !== "string")
+    throw new TypeError(`The arguments of a call of ${name} have to be JSON text, not ${describeValue(written)}.`);
+  return { id: typeof id === "string" ? id : "", name, arguments: written };
 }
 
 interface AgentWork extends Work {

@@ -5,7 +5,7 @@
 //    back and shown without it.
 // 3. What an attempt streams is bounded: the delta that passes the bound throws, which ends the provider's reading.
 import type { AssistantMessage, ModelFailure } from "@proviso/core";
-import type { ModelDelta } from "@proviso/core/provider";
+import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
 import { partialOutput, type PartialReader } from "./partial-output.ts";
 import { ShownAnswer } from "./shown-text.ts";
@@ -130,6 +130,6 @@ class AnswerBound {
 
 /** "" for a delta of another kind, or one without a text. */
 export function textOf(delta: ModelDelta): string {
-  const isKnown = delta.kind === "text" || delta.kind === "reasoning";
+  const isKnown = isRecord(delta) && (delta.kind === "text" || delta.kind === "reasoning");
   return isKnown && typeof delta.text === "string" ? delta.text : "";
 }
