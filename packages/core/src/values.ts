@@ -34,14 +34,17 @@ export function atOnce<T>(returned: T): T {
 /** UTF-16 units of a message that are kept at most: the cut is between two words, so that it goes through no key. */
 const longestMessage = 1024 * 1024;
 
-/** The message of whatever was thrown, even where it cannot be shown; of a long one the beginning. */
+const noMessage = "Something was thrown that has no message.";
+
+/** The message of whatever was thrown, an Error or an object like it, even where it cannot be shown; of a long one the beginning. */
 export function messageOf(error: unknown): string {
   try {
     // A subclass may have made its message anything.
-    const message = String(error instanceof Error ? error.message : error);
+    const { message: own } = Object(error) as { readonly message?: unknown };
+    const message = String(own ?? (isNonNullObject(error) ? noMessage : error));
     return message.length <= longestMessage ? message : `${wordsOf(message)}… (${message.length} characters)`;
   } catch {
-    return "Something was thrown that has no message.";
+    return noMessage;
   }
 }
 

@@ -66,7 +66,7 @@ it("STR-1 what a provider streams that is no delta is passed over, also in a rec
   expect((await response).text).toBe("Hello.");
 });
 
-it("RPL-1 a call of a driver whose arguments are no text is refused, and its record can be read", async () => {
+it("RPL-1 a call of a driver whose arguments are no text fails, and its record can be read", async () => {
   const journal = memoryJournal();
   const calls = ["{}", { a: 1 }, 7].map((given, at) => ({ id: `c${at}`, name: "t", arguments: given as string }));
   const tool = defineTool({ name: "t", description: "Runs.", input: z.object({}), execute: () => "ran" });
@@ -76,13 +76,12 @@ it("RPL-1 a call of a driver whose arguments are no text is refused, and its rec
     model: "agent-1",
     async drive({ executeToolCall, onDelta }) {
       onDelta(null as never);
-      for (const call of calls)
-        await executeToolCall(call).catch((error: unknown) => expect(error).toBeInstanceOf(TypeError));
+      for (const call of calls) await executeToolCall(call);
       return { message: { role: "assistant", text: "Done.", toolCalls: [] }, finishReason: "stop", usage };
     },
   });
   const live = await adapter.evaluate(asking, { run: journal.run("r") });
-  expect(live.toolResults).toHaveLength(1);
+  expect(live.toolResults.map(({ result }) => result.success)).toEqual([true, false, false]);
   const { response } = await replay(asking, journal.replay("r"));
   expect(response?.messages).toEqual(live.messages);
 });

@@ -155,15 +155,17 @@ async function shownAnswer(driver: AgentDriver, run: Run, answer: ToolMessage): 
   return wellFormedMessage(shown);
 }
 
-/** A driver may pass on what its agent has sent. @throws {TypeError} for a call without a name, and arguments that are no text. */
+/** A driver may pass on what its agent has sent: arguments that are no text are none that can be read. @throws {TypeError} for a call without a name. */
 function readCall(given: Partial<ToolCall> | undefined): ToolCall {
   const { id, name, arguments: text }: Partial<ToolCall> = given ?? {};
   if (typeof name !== "string")
     throw new TypeError(`A tool call needs a name that is a text, not ${describeValue(name)}.`);
   const written: unknown = text ?? "";
-  if (typeof written !== "string")
-    throw new TypeError(`The arguments of a call of ${name} have to be JSON text, not ${describeValue(written)}.`);
-  return { id: typeof id === "string" ? id : "", name, arguments: written };
+  return {
+    id: typeof id === "string" ? id : "",
+    name,
+    arguments: typeof written === "string" ? written : describeValue(written),
+  };
 }
 
 interface AgentWork extends Work {

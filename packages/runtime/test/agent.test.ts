@@ -286,10 +286,6 @@ test("TOOL-1 LIM-6 a driver's call is read as a model's: without id and argument
       for (const call of given) expect(await executeToolCall(call)).toMatchObject({ name: "t", isError: false });
       for (const call of [{ id: "1", name: 7, arguments: "{}" }, undefined] as never[])
         await expect(executeToolCall(call)).rejects.toThrow("A tool call needs a name");
-      const unwritten = { id: "2", name: "t", arguments: { a: 1 } } as never;
-      await expect(executeToolCall(unwritten)).rejects.toThrow(
-        "The arguments of a call of t have to be JSON text, not",
-      );
       return done("ok");
     }),
   );

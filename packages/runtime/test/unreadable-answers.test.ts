@@ -99,7 +99,7 @@ test("PRO-10 TOOL-1 an agent that gives an object as arguments gets an error abo
     fakeEnvironment(),
   );
   const { text, usage } = await adapter.evaluate(prompt, { budget });
-  expect(text).toBe("The arguments must be JSON text.");
+  expect(text).toMatch(/^The arguments could not be read: not JSON: .*an object.* Send one JSON object\.$/u);
   for (const count of Object.values(usage)) expect(count).not.toBeNaN();
 });
 

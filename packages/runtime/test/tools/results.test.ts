@@ -287,3 +287,12 @@ test("TOOL-5 an error's long or broken message is treated the same", async () =>
   const { message } = await resultOf(throwing(new Error(`\udc00${"x".repeat(100_000)}`)));
   expect(message?.text).toMatch(/^\ufffdx+.*cut: 100001/s);
 });
+
+test.each([
+  [{ code: 42, message: "The table is gone." }, "The table is gone."],
+  [{ code: 42 }, "Something was thrown that has no message."],
+  ["No such table.", "No such table."],
+])("TOOL-4 of what is thrown and is no Error, %j, the model reads the message", async (thrown, text) => {
+  const { message } = await resultOf(throwing(thrown));
+  expect(message).toMatchObject({ text, isError: true });
+});
