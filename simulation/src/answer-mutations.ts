@@ -73,8 +73,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "a delta of an unknown kind is streamed",
     file: runtime("streaming/deltas.ts"),
-    find: 'const isKnown = isRecord(delta) && (delta.kind === "text" || delta.kind === "reasoning");',
-    replace: 'const isKnown = isRecord(delta) && delta.kind !== "";',
+    find: 'const isKnown = delta.kind === "text" || delta.kind === "reasoning";',
+    replace: 'const isKnown = delta.kind !== "";',
   },
   {
     name: "deltas of a slow reader are merged at once",

@@ -4,14 +4,14 @@ import { describeValue } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 import type { Answer } from "./parts.ts";
 
-/** What a model returned instead of an answer. */
+/** The failure of a model that returned no answer. */
 export class NoAnswer extends Error {
   constructor(method: "doGenerate" | "doStream", wanted: string, given: string) {
     super(`The model's ${method} has to resolve with ${wanted}, not with ${given}.`);
   }
 }
 
-/** @throws {NoAnswer} */
+/** Returns what `doGenerate` resolved with, without what is no part of an answer. @throws {NoAnswer} */
 export function checkedAnswer(given: unknown): Answer {
   const content = isRecord(given) ? given["content"] : undefined;
   if (!isRecord(given) || !Array.isArray(content)) {
@@ -26,7 +26,7 @@ export function checkedAnswer(given: unknown): Answer {
     : ({ ...given, content: content.filter(isPart) } as never);
 }
 
-/** @throws {NoAnswer} */
+/** Returns what `doStream` resolved with. @throws {NoAnswer} */
 export function checkedStream(given: unknown): Pick<LanguageModelV4StreamResult, "stream" | "response"> {
   const stream: unknown = isRecord(given) ? given["stream"] : undefined;
   if (isRecord(stream) && typeof stream["getReader"] === "function") return given as never;

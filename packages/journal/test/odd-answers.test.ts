@@ -3,6 +3,7 @@ import { definePrompt, defineTool, type ModelProvider } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { agentAdapter, modelAdapter } from "@proviso/runtime";
+import { fallback, hedged } from "@proviso/runtime/routing";
 import { expect, it } from "vitest";
 import { z } from "zod";
 
@@ -33,7 +34,7 @@ function modelWith(answer: Readonly<Record<string, unknown>>): ModelProvider {
   return { name: "m", model: "m-1", capabilities, generate: async () => answer as never };
 }
 
-it.each(odd)("RPL-1 a recorded run whose provider returns %s can be read, and replays", async (_, beside) => {
+it.each(odd)("PRO-10 RPL-1 a recorded run whose provider returns %s can be read, and replays", async (_, beside) => {
   const journal = memoryJournal();
   const message = { role: "assistant", text: "Hello.", toolCalls: [] };
   const adapter = modelAdapter(modelWith({ message, finishReason: "stop", ...beside }));
@@ -43,7 +44,7 @@ it.each(odd)("RPL-1 a recorded run whose provider returns %s can be read, and re
   expect(response?.usage).toEqual(live.usage);
 });
 
-it.each(odd)("RPL-7 so can one whose provider fails, and returns %s", async (_, beside) => {
+it.each(odd)("PRO-10 RPL-7 so can one whose provider fails, and returns %s", async (_, beside) => {
   const journal = memoryJournal();
   const failure = { failure: "provider", reason: "invalid_response", message: "No.", status: NaN, ...beside };
   const evaluating = modelAdapter(modelWith(failure)).evaluate(prompt, { run: journal.run("r") });
@@ -53,7 +54,7 @@ it.each(odd)("RPL-7 so can one whose provider fails, and returns %s", async (_, 
   expect(again).toMatchObject({ usage: live.usage });
 });
 
-it("STR-1 what a provider streams that is no delta is passed over, also in a recorded run", async () => {
+it("PRO-10 what a provider streams that is no delta is passed over, also in a recorded run and a chain", async () => {
   const message = { role: "assistant", text: "Hello.", toolCalls: [] } as const;
   const model: ModelProvider = {
     ...modelWith({}),
@@ -62,11 +63,14 @@ it("STR-1 what a provider streams that is no delta is passed over, also in a rec
       return { message, finishReason: "stop", usage };
     },
   };
-  const { response } = modelAdapter(model).stream(prompt, { run: memoryJournal().run("r") });
-  expect((await response).text).toBe("Hello.");
+  const [one, other] = [modelAdapter(model), modelAdapter({ ...model, name: "other" })];
+  for (const each of [one, fallback([one, other]), hedged([one, other], { afterMs: 10_000 })]) {
+    const { response } = each.stream(prompt, { run: memoryJournal().run("r") });
+    expect((await response).text).toBe("Hello.");
+  }
 });
 
-it("RPL-1 a call of a driver whose arguments are no text fails, and its record can be read", async () => {
+it("PRO-10 RPL-1 a call of a driver whose arguments are no text fails, and its record can be read", async () => {
   const journal = memoryJournal();
   const calls = ["{}", { a: 1 }, 7].map((given, at) => ({ id: `c${at}`, name: "t", arguments: given as string }));
   const tool = defineTool({ name: "t", description: "Runs.", input: z.object({}), execute: () => "ran" });
@@ -86,7 +90,7 @@ it("RPL-1 a call of a driver whose arguments are no text fails, and its record c
   expect(response?.messages).toEqual(live.messages);
 });
 
-it("LIM-14 details beside the counts are no part of the usage, and do not make it an estimate", async () => {
+it("PRO-10 details beside the counts are no part of the usage, and do not make it an estimate", async () => {
   const message = { role: "assistant", text: "Hello.", toolCalls: [] };
   const answer = { message, finishReason: "stop", usage: { ...usage, raw: { prompt_tokens: 11 } } };
   const live = await modelAdapter(modelWith(answer)).evaluate(prompt);

@@ -5,6 +5,7 @@ import {
   defineSlice,
   defineTool,
   type ModelProvider,
+  type Tool,
   type ToolContext,
 } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
@@ -164,21 +165,16 @@ it("RPL-3 a handler that now waits for what it had left behind asks for what the
   });
 });
 
-/** Evaluates "a" and "b" side by side, whose calls note three and two topics; the first answer to "b" comes some promises later. */
-async function recordedBeside(hops: number) {
-  const topicsOf: Readonly<Record<string, readonly string[]>> = { a: ["a0", "a1", "a2"], b: ["b0", "b1"] };
-  const noteUndone = defineTool({
-    name: "note",
-    description: "Notes a topic.",
-    input: topics,
-    transactional: true,
-    execute: ({ topic }, { session }) => void session.dispatch(noted({ topic })),
-  });
+/** Evaluates "a" and "b" side by side, whose calls note topics with the tool; the first answer to "b" comes after `late`. */
+function besideWith(
+  tool: Tool,
+  { topicsOf, late }: { readonly topicsOf: Readonly<Record<string, readonly string[]>>; late(): Promise<void> },
+) {
   const who = definePrompt({
     key: "who",
     params: topics,
     slices: [notes],
-    sections: [{ key: "task", text: "who {{topic}}", tools: [noteUndone] }],
+    sections: [{ key: "task", text: "who {{topic}}", tools: [tool] }],
   });
   const prompt = promptOf(async (_look, context) => {
     await Promise.all(["a", "b"].map((topic) => context.evaluate(who.bind({ topic }))));
@@ -189,7 +185,7 @@ async function recordedBeside(hops: number) {
     async generate({ messages }) {
       const topic = /who (\w+)/u.exec(messages[0]?.text ?? "")?.[1];
       const isFirst = messages.every(({ role }) => role !== "assistant");
-      if (topic === "b" && isFirst) for (let hop = 0; hop < hops; hop++) await Promise.resolve();
+      if (topic === "b" && isFirst) await late();
       const asked = topic === undefined ? undefined : topicsOf[topic];
       const calls = asked?.map((each) => ({ id: each, name: "note", arguments: JSON.stringify({ topic: each }) }));
       const toolCalls = isFirst ? (calls ?? [{ id: "c", name: "research", arguments: "{}" }]) : [];
@@ -200,8 +196,26 @@ async function recordedBeside(hops: number) {
       };
     },
   };
+  return { prompt, adapter: modelAdapter(provider) };
+}
+
+/** The first answer to "b" comes some promises later. */
+async function recordedBeside(hops: number) {
+  const noteUndone = defineTool({
+    name: "note",
+    description: "Notes a topic.",
+    input: topics,
+    transactional: true,
+    execute: ({ topic }, { session }) => void session.dispatch(noted({ topic })),
+  });
+  const { prompt, adapter } = besideWith(noteUndone, {
+    topicsOf: { a: ["a0", "a1", "a2"], b: ["b0", "b1"] },
+    async late() {
+      for (let hop = 0; hop < hops; hop++) await Promise.resolve();
+    },
+  });
   const journal = memoryJournal();
-  await modelAdapter(provider).evaluate(prompt, { run: journal.run("r") });
+  await adapter.evaluate(prompt, { run: journal.run("r") });
   return { journal, prompt };
 }
 
@@ -246,35 +260,13 @@ it("RPL-3 calls inside begin in the order that they had, however long their argu
       session.dispatch(noted({ topic }));
     },
   });
-  const who = definePrompt({
-    key: "who",
-    params: topics,
-    slices: [notes],
-    sections: [{ key: "task", text: "who {{topic}}", tools: [checkedNote] }],
+  const { prompt, adapter } = besideWith(checkedNote, {
+    topicsOf: { a: ["a0", "a1"], b: ["b"] },
+    late: () => wait(20),
   });
-  const prompt = promptOf(async (_look, context) => {
-    await Promise.all(["a", "b"].map((topic) => context.evaluate(who.bind({ topic }))));
-    return "done";
-  });
-  const provider: ModelProvider = {
-    ...model,
-    async generate({ messages }) {
-      const topic = /who (\w+)/u.exec(messages[0]?.text ?? "")?.[1];
-      const isFirst = messages.every(({ role }) => role !== "assistant");
-      if (topic === "b" && isFirst) await wait(20);
-      const asked = topic === "a" ? ["a0", "a1"] : ["b"];
-      const calls = asked.map((each) => ({ id: each, name: "note", arguments: JSON.stringify({ topic: each }) }));
-      const toolCalls = topic === undefined ? [{ id: "c", name: "research", arguments: "{}" }] : calls;
-      return {
-        message: { role: "assistant", text: "done", toolCalls: isFirst ? toolCalls : [] },
-        finishReason: isFirst ? "tool-calls" : "stop",
-        usage: { inputTokens: 1, outputTokens: 1 },
-      };
-    },
-  };
   const session = createSession();
   const journal = memoryJournal();
-  await modelAdapter(provider).evaluate(prompt, { session, run: journal.run("r") });
+  await adapter.evaluate(prompt, { session, run: journal.run("r") });
   expect(session.get(notes)).toEqual(["a0", "b", "a1"]);
   checkMs = 200;
   await replay(prompt, journal.replay("r", { tools: "run" }));

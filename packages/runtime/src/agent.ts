@@ -24,7 +24,7 @@ import { isOutOfTurns } from "./loop-limits.ts";
 import { attemptRequest, type Answered, type Outcome, type Work } from "./request/attempt.ts";
 import { givenUp, reportThrottle } from "./request/repeated.ts";
 import type { Run } from "./run.ts";
-import { textOf, turnDeltas } from "./streaming/deltas.ts";
+import { deltasFor, textOf, turnDeltas } from "./streaming/deltas.ts";
 import { withUniqueIds, wellFormedMessage } from "./well-formed.ts";
 import { frozenMessage } from "./history.ts";
 import { executeToolCalls } from "./tools/executor.ts";
@@ -155,7 +155,11 @@ async function shownAnswer(driver: AgentDriver, run: Run, answer: ToolMessage): 
   return wellFormedMessage(shown);
 }
 
-/** A driver may pass on what its agent has sent: arguments that are no text are none that can be read. @throws {TypeError} for a call without a name. */
+/**
+ * A driver may pass on what its agent has sent. A record takes no arguments but texts: others are described, so that reading
+ * them fails and the agent is told what it gave.
+ * @throws {TypeError} for a call without a name.
+ */
 function readCall(given: Partial<ToolCall> | undefined): ToolCall {
   const { id, name, arguments: text }: Partial<ToolCall> = given ?? {};
   if (typeof name !== "string")
@@ -178,10 +182,10 @@ interface AgentWork extends Work {
 
 /** Counts what the agent says before it is streamed. */
 function counted({ says }: AgentSpending, onDelta: ((delta: ModelDelta) => void) | undefined): AgentRun["onDelta"] {
-  return (delta) => {
+  return deltasFor((delta) => {
     says(textOf(delta));
     onDelta?.(delta);
-  };
+  });
 }
 
 /** Runs a call of an agent within limits of its own. */

@@ -33,7 +33,7 @@ export interface QueuedRun {
 
 /**
  * What an attempt came to. suspended: a decision has to come · again: what failed may pass · stopped: the worker's own
- * signal ended it · lost: another worker has the run. `isInJournal`: whether the error is what the run came to in its journal.
+ * signal ended it · lost: another worker has the run. `isInJournal`: whether the journal has this failure as the end of the run.
  */
 export type AttemptEnd =
   | { readonly kind: "executed"; readonly response: PromptResponse<unknown> }

@@ -1,7 +1,7 @@
 // 1. Nothing begins after a limit: the limits are checked before the request, and again after its event.
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
 import type { Message, ModelFailure, ModelRequest, ModelResponse, Usage, ProviderRequested } from "@proviso/core";
-import { isRecord, type ModelDelta } from "@proviso/core/provider";
+import type { ModelDelta } from "@proviso/core/provider";
 import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
@@ -148,7 +148,7 @@ function send(
     logEnd(run, attempt, askedAt, ended);
     return ended;
   }
-  const ask = (own: typeof onDelta): ReturnType<typeof asData> => asData(work, own && deltasFor(own), granted);
+  const ask = (own: typeof onDelta): ReturnType<typeof asData> => asData(work, own, granted);
   const { request, queuedMs, turn } = work;
   const answer = (): ReturnType<typeof asData> =>
     run.tape === undefined ? ask(onDelta) : run.tape.answer(run, { attempt, request, queuedMs, onDelta, turn, ask });
@@ -165,13 +165,6 @@ function send(
   // What an agent's turn costs stands behind its calls in a record.
   if (turn === undefined || run.tape === undefined) return racing.then(conclude);
   return racing.then((answer) => turn.idle(answer).then(() => conclude(answer)));
-}
-
-/** Anyone may have written the provider: what it streams that is no delta is passed over. */
-function deltasFor(take: (delta: ModelDelta) => void): (delta: ModelDelta) => void {
-  return (delta) => {
-    if (isRecord(delta)) take(delta);
-  };
 }
 
 /** The first answer of an adapter waits for its prices, if they are not there yet. */

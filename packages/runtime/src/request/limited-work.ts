@@ -7,6 +7,7 @@ import type { Run } from "../run.ts";
 import type { Answered, Work } from "./attempt.ts";
 import { inputTokensOf } from "../tokens.ts";
 import { isChainProvider } from "./chain.ts";
+import { deltasFor } from "../streaming/deltas.ts";
 
 /**
  * The requests of one turn, each with the limit that the budget sets to its answer. A class: each turn has one, and
@@ -55,7 +56,7 @@ export class LimitedWork implements Work {
     const limit = this.#lifted === undefined ? outputLimitIn(room, this.#run, of) : undefined;
     this.#sent = room === undefined || limit === undefined ? undefined : { limit, room };
     const asked = limit === undefined ? request : { ...request, maxOutputTokens: limit };
-    return this.#provider.generate(onDelta === undefined ? asked : { ...asked, onDelta });
+    return this.#provider.generate(onDelta === undefined ? asked : { ...asked, onDelta: deltasFor(onDelta) });
   }
 
   /** Why an answer is not whole, where the budget's limit is the reason. */

@@ -5,7 +5,7 @@ import { isRecord } from "@proviso/core/provider";
 
 const names = [...Object.keys(noUsage), "costUsd", "unpricedTokens"];
 
-/** The finite numbers of what is reported. Where anything else stands for a number, the usage is marked as an estimate. */
+/** The finite numbers of what is reported. Where another value stands for one, the usage is marked as an estimate; null counts as left out. */
 export function readUsage(given: unknown): ReportedUsage | undefined {
   if (!isRecord(given)) return undefined;
   const read: Record<string, number | true> = {};

@@ -24,7 +24,7 @@ import { TryEstimate } from "../request/try-estimate.ts";
 import { dollarsFor } from "../prices.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
-import { textOf } from "../streaming/deltas.ts";
+import { deltasFor, textOf } from "../streaming/deltas.ts";
 import { inputTokensOf } from "../tokens.ts";
 import { boundOf } from "../request/limited-work.ts";
 import type { Breaker, ServiceState } from "./breaker.ts";
@@ -92,10 +92,10 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
     turn = entry?.turn;
     asking.onSent?.();
     let streamed = "";
-    const take = (delta: ModelDelta): void => {
+    const take = deltasFor((delta) => {
       streamed = delta.kind === "reset" ? "" : streamed + textOf(delta);
       onDelta?.(delta);
-    };
+    });
     // Where the evaluation is not streamed, neither has it.
     const own = onDelta === undefined ? request : { ...request, onDelta: take };
     const answering = asData({

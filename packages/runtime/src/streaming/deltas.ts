@@ -128,8 +128,15 @@ class AnswerBound {
   }
 }
 
+/** What receives the deltas of a provider or an agent: anyone may have written it, and what is no delta is passed over. */
+export function deltasFor(take: (delta: ModelDelta) => void): (delta: ModelDelta) => void {
+  return (delta) => {
+    if (isRecord(delta)) take(delta);
+  };
+}
+
 /** "" for a delta of another kind, or one without a text. */
 export function textOf(delta: ModelDelta): string {
-  const isKnown = isRecord(delta) && (delta.kind === "text" || delta.kind === "reasoning");
+  const isKnown = delta.kind === "text" || delta.kind === "reasoning";
   return isKnown && typeof delta.text === "string" ? delta.text : "";
 }

@@ -67,11 +67,9 @@ function frozenCopy(input: object): object {
   return ArrayBuffer.isView(copy) ? copy : frozenInDepth(copy);
 }
 
-/** Missing, null and "" mean `{}`. */
-function decode(text: unknown): Arguments {
-  if (text === undefined || text === null || (typeof text === "string" && text.trim() === ""))
-    return { ok: true, input: {} };
-  if (typeof text !== "string") return { ok: false, error: "The arguments must be JSON text." };
+/** "" and null mean `{}`. */
+function decode(text: string): Arguments {
+  if (text.trim() === "") return { ok: true, input: {} };
   const parsed = parseJson(text);
   if (!parsed.ok)
     return { ok: false, error: `The arguments could not be read: ${parsed.error}. Send one JSON object.` };

@@ -23,7 +23,7 @@ export interface JobData extends QueuedRun {
   readonly failures: number;
   /** The steps that it had when a worker was lost, and how many had been lost before one of those. Left out: none was. */
   readonly gained?: { readonly steps: number; readonly losses: number } | undefined;
-  /** Whether it was added again after the queue had given it up, while its journal had it as open. Left out: it was not. */
+  /** Whether it was added again after the queue had given it up. Left out: it was not. */
   readonly again?: true | undefined;
 }
 
