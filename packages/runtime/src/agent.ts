@@ -156,8 +156,8 @@ async function shownAnswer(driver: AgentDriver, run: Run, answer: ToolMessage): 
 }
 
 /**
- * A driver may pass on what its agent has sent. A record takes no arguments but texts: others are described, so that reading
- * them fails and the agent is told what it gave.
+ * A driver may pass on what its agent has sent. A record takes no arguments but texts: others are replaced by a description,
+ * so that reading them fails with a message that shows what was given.
  * @throws {TypeError} for a call without a name.
  */
 function readCall(given: Partial<ToolCall> | undefined): ToolCall {
