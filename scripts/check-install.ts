@@ -2,7 +2,7 @@
  * `pnpm install:check`: what newcomers do, with the tarballs that would be published. In empty folders outside of the
  * repository, on the lowest Node of `engines`, on the Node that runs this, on Bun and on Deno: installs what README says,
  * runs its programs, imports each entry of each package and compiles it with its declarations, keeps and reads files of each kind; and in projects that have older versions of peers installs them
- * all and runs the conformance suite over the older models.
+ * all and runs the conformance suite over the older models. What needs nothing of Node runs in a worker and in a browser.
  * A runtime that cannot be started here is skipped with the reason.
  */
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,10 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { compilerOptions, firstProgramName, installLine, isTest, programs, type Program } from "./install/readme.ts";
 import { olderProjects, writeConformance } from "./install/older.ts";
-import { fetched, node, others, ownNode, type Runtime } from "./install/runtimes.ts";
+import { fetched, node, others, ownNode, workerd, type Runtime } from "./install/runtimes.ts";
+import { anywhere } from "./install/anywhere.ts";
+import { bundleForAnywhere, runInBrowser, runInWorker } from "./install/hosts.ts";
+import { findChromium } from "./chromium.ts";
 import { countFaults, output, reasonOf, skip, step } from "./install/steps.ts";
 import { entriesOf, lowestNode, manifestIn, pack, packagesIn, root } from "./packages.ts";
 
@@ -141,6 +144,23 @@ async function everything(
     });
     await step(`what is kept in files on ${runtime.name}`, () => keepAndRead(here, runtime));
   }
+  await inWorkersAndBrowsers(here);
+}
+
+async function inWorkersAndBrowsers(here: string): Promise<void> {
+  cpSync(join(root, "scripts/install/anywhere.mjs"), join(here, "anywhere.mjs"));
+  const code = await step(`bundle ${anywhere.length} entries for workers and browsers`, () => bundleForAnywhere(here));
+  if (code === undefined) return;
+  const worker = await fetched(workerd).catch((error: unknown) => skip(workerd.name, reasonOf(error)));
+  if (worker !== undefined) {
+    for (const flags of [[], ["nodejs_compat"]]) {
+      const how = flags.length === 0 ? "" : ` with ${flags.join()}`;
+      await step(`a program for any host on ${worker.name}${how}`, () => runInWorker(here, code, worker, flags));
+    }
+  }
+  const chromium = findChromium();
+  if (chromium === undefined) skip("a browser", "install Debian's package chromium, or name one in CHROMIUM");
+  else await step("a program for any host in a browser", () => runInBrowser(code, chromium));
 }
 
 /** The programs of the guides, outside of the repository, with what else they import in the versions that it has. */

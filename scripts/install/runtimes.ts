@@ -1,5 +1,5 @@
 /**
- * The runtimes that packages are tried on. npm carries them as packages, 370 MB for all: they are no dependencies of the
+ * The runtimes that packages are tried on. npm carries them as packages, 470 MB for all: they are no dependencies of the
  * repository, which would make each clone fetch them, but are kept in a cache folder from one check to the next.
  */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
@@ -54,6 +54,15 @@ export const others: readonly Carried[] = [
     args: ["run", "--allow-all", "--unstable-unsafe-proto"],
   },
 ];
+
+/** What runs workers of Cloudflare. */
+export const workerd: Carried = {
+  name: "workerd 1.20260426.1",
+  package: `@cloudflare/workerd-${platform}-${arch === "x64" ? "64" : arch}`,
+  version: "1.20260426.1",
+  file: "bin/workerd",
+  args: [],
+};
 
 /** Fetches what is not in the cache, and starts it. @throws where the one or the other fails. */
 export async function fetched({ name, package: from, version, file, args }: Carried): Promise<Runtime> {

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { browserBundle, sizeBounds, sizeFaults } from "../browser-size.ts";
+import { browserBundle, importOf, sizeBounds, sizeFaults } from "../browser-size.ts";
+import { root } from "../packages.ts";
 
 /** A module in a folder of its own, as an import statement names it. */
 function moduleOf(text: string): string {
@@ -60,4 +61,13 @@ test("DOC-23 what is only loaded on demand is counted apart", async () => {
 
 test("DOC-23 the sources are within the bounds", async () => {
   expect(await sizeFaults("src")).toEqual([]);
+});
+
+test("DOC-23 the guide of runtimes names the sizes that are measured", async () => {
+  const page = readFileSync(join(root, "docs/runtimes.md"), "utf8");
+  const named = /everything that `core` exports weighs (\d+) KB, everything of `runtime` (\d+) KB/.exec(page);
+  const [core, runtime] = await Promise.all(sizeBounds.slice(0, 2).map((one) => browserBundle(importOf(one, "src"))));
+  for (const [place, size] of [core, runtime].entries()) {
+    expect(Math.abs(Number(named?.[place + 1]) - (size?.gzipped ?? 0) / 1024)).toBeLessThan(1);
+  }
 });

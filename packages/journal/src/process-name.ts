@@ -20,12 +20,18 @@ export function working(writer: string): () => void {
 }
 
 let writers = 0;
-const ownName = `js-${systemId()}`;
+let ownName: string | undefined;
+
+/** How the names of this copy of the program begin. Workers of Cloudflare refuse random values while modules are loaded. */
+function ownPrefix(): string {
+  ownName ??= `js-${systemId()}`;
+  return `${ownName}/`;
+}
 
 /** Knows the writers of this copy of the program alone: of another process nothing is known. */
 export const unknownProcesses: Processes = {
-  newWriter: () => `${ownName}/${writers++}`,
-  lifeOf: (writer) => (writer.startsWith(`${ownName}/`) ? lifeHere(writer) : "unknown"),
+  newWriter: () => `${ownPrefix()}${writers++}`,
+  lifeOf: (writer) => (writer.startsWith(ownPrefix()) ? lifeHere(writer) : "unknown"),
 };
 
 /** Returns "alive" while a writer of this process works, else "gone". */

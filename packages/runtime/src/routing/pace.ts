@@ -1,4 +1,5 @@
-// 1. First come, first served: only the head of the queue may go, and one alarm waits for it.
+// 1. First come, first served: only the head of the queue may go, and one alarm waits for it, which is its own: workers
+//    that serve several requests end the timers of each with it.
 // 2. Nothing waits before a limit is known or a request was refused, but for the first answer: two are sent before it.
 // 3. A turn ends once: by its outcome, or by being given back.
 import {
@@ -13,10 +14,11 @@ import {
   type RateLimit,
 } from "@proviso/core";
 import { setAlarm } from "@proviso/core/internal";
-import { chargedOnce, Costs, type Charge, type Charged, type Kind } from "./costs.ts";
+import { chargedOnce, Costs, type Charge, type Kind } from "./costs.ts";
 import { Meter } from "./meter.ts";
 import { longestStopMs, meterNumbers } from "./pace-numbers.ts";
 import { checkPaceOptions, type PaceOptions } from "./pace-options.ts";
+import { RequestQueue, WaitingRequest } from "./request-queue.ts";
 import { Share } from "./share.ts";
 import { readyPaces } from "../request/paced.ts";
 
@@ -24,12 +26,6 @@ const defaultMaxQueued = 10_000;
 /** Requests that are sent before the first answer, which states the limits. */
 const beforeFirstAnswer = 2;
 const { requestSlackMs, tokenSlackMs } = meterNumbers;
-
-interface Waiter {
-  readonly request: PaceRequest;
-  readonly since: number;
-  go(turn: PaceTurn): void;
-}
 
 /**
  * A pace for all that use one key of one service. Requests leave in the order in which they came, as fast as the limits
@@ -47,19 +43,13 @@ class QueuedPace implements Pace {
   readonly #maxQueued: number;
   readonly #meters = new Map<Kind, Meter>();
   readonly #share = new Share();
-  /** The requests that wait, in the order in which they came. */
-  readonly #queue = new Set<Waiter>();
-  #queuedInput = 0;
-  #queuedOutput = 0;
-  /** How many requests wait whose answers have no known length. */
-  #queuedUnknown = 0;
+  readonly #queue = new RequestQueue();
   #inFlight = 0;
   #isAnswered = false;
   #stoppedUntil = -Infinity;
   /** The clock as it was read last. */
   #now = -Infinity;
   readonly #costs = new Costs();
-  #stopAlarm: (() => void) | undefined;
 
   constructor(options: PaceOptions) {
     checkPaceOptions(options);
@@ -91,25 +81,38 @@ class QueuedPace implements Pace {
     const retryAfterMs = this.#expectedMs(now);
     if (this.#queue.size >= this.#maxQueued) return Promise.resolve({ ok: false, reason: "full", retryAfterMs });
     if (now + retryAfterMs > expiresAt) return Promise.resolve({ ok: false, reason: "deadline", retryAfterMs });
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        this.#pass();
-        this.#remove(waiter);
-        reject(signal?.reason);
-        this.#dispatch();
-      };
-      const go = (turn: PaceTurn): void => {
-        signal?.removeEventListener("abort", leave);
-        resolve({ ok: true, turn });
-      };
-      const waiter: Waiter = { request, since: now, go };
-      signal?.addEventListener("abort", leave, { once: true });
-      this.#queue.add(waiter);
-      this.#queuedInput += request.inputTokens;
-      this.#queuedOutput += request.outputTokens;
-      if (request.outputTokens === 0) this.#queuedUnknown += 1;
-      if (this.#queue.size === 1) this.#dispatch();
-    });
+    return this.#queued(request, now, signal);
+  }
+
+  /** Waits for the turn of a request. Rejects with the signal's reason when that fires first. */
+  async #queued(request: PaceRequest, since: number, signal: AbortSignal | undefined): Promise<PaceEntry> {
+    const waiting = new WaitingRequest(request, since);
+    const leave = (): void => {
+      this.#pass();
+      this.#queue.remove(waiting);
+      waiting.wake();
+      this.#dispatch();
+    };
+    signal?.addEventListener("abort", leave, { once: true });
+    this.#queue.add(waiting);
+    if (this.#queue.size === 1) this.#dispatch();
+    let stopAlarm: (() => void) | undefined;
+    try {
+      while (waiting.turn === undefined) {
+        if (signal?.aborted === true) throw signal.reason;
+        if (waiting.waitMs < Infinity) {
+          stopAlarm = setAlarm(this.#clock, Math.ceil(waiting.waitMs), () => this.#dispatch());
+        }
+        await waiting.woken();
+        stopAlarm?.();
+        stopAlarm = undefined;
+      }
+      return { ok: true, turn: waiting.turn };
+    } finally {
+      signal?.removeEventListener("abort", leave);
+      // The clock may have thrown.
+      if (this.#queue.remove(waiting)) this.#dispatch();
+    }
   }
 
   #enterAtOnce(request: PaceRequest): PaceTurn | undefined {
@@ -161,17 +164,13 @@ class QueuedPace implements Pace {
   /** Milliseconds until one more request could go, by the limits alone: when an answer will come is not known. */
   #expectedMs(now: number): number {
     const headMs = this.#waitMs(now);
+    const charged = this.#queue.charged();
     let longest = 0;
     for (const [kind, meter] of this.#meters) {
-      const cost = this.#costs.of(kind, this.#queued(), meter.bounds.share);
+      const cost = this.#costs.of(kind, charged, meter.bounds.share);
       longest = Math.max(longest, meter.durationMs(cost, this.#shareOf(kind)));
     }
     return Math.ceil(longest + (headMs === Infinity ? 0 : headMs));
-  }
-
-  #queued(): Charged {
-    const [inputTokens, outputTokens, unknown] = [this.#queuedInput, this.#queuedOutput, this.#queuedUnknown];
-    return { requests: this.#queue.size, inputTokens, outputTokens, unknown };
   }
 
   /** A rate that is found is moved by itself. */
@@ -179,27 +178,19 @@ class QueuedPace implements Pace {
     return kind === "requests" && this.#share.rate !== undefined ? 1 : this.#share.value;
   }
 
-  /** Sends the requests that may go now, and waits for the next. */
+  /** Sends the requests that may go now, and lets the next one know when it may. */
   #dispatch(): void {
-    this.#stopAlarm?.();
-    this.#stopAlarm = undefined;
-    for (const waiter of this.#queue) {
+    for (const waiting of this.#queue) {
       const now = this.#pass();
       const waitMs = this.#waitMs(now);
-      if (waitMs > 0) {
-        if (waitMs < Infinity) this.#stopAlarm = setAlarm(this.#clock, Math.ceil(waitMs), () => this.#dispatch());
-        return;
+      if (waitMs > 0) waiting.waitMs = waitMs;
+      else {
+        this.#queue.remove(waiting);
+        waiting.turn = this.#begin(waiting.request, now, waiting.since);
       }
-      this.#remove(waiter);
-      waiter.go(this.#begin(waiter.request, now, waiter.since));
+      waiting.wake();
+      if (waitMs > 0) return;
     }
-  }
-
-  #remove(waiter: Waiter): void {
-    if (!this.#queue.delete(waiter)) return;
-    this.#queuedInput -= waiter.request.inputTokens;
-    this.#queuedOutput -= waiter.request.outputTokens;
-    if (waiter.request.outputTokens === 0) this.#queuedUnknown -= 1;
   }
 
   #begin(request: PaceRequest, now: number, since: number): PaceTurn {

@@ -1,6 +1,7 @@
 import type { Pace, PaceEntry, PaceOutcome, PaceTurn } from "@proviso/core";
 import { sharedPace, type PaceOptions } from "@proviso/runtime/routing";
 import { fakeClock, fakeEnvironment } from "@proviso/runtime/testing";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { simulate } from "./simulated-service.ts";
 
@@ -269,6 +270,58 @@ describe("PAC-3", () => {
     await clock.advance(10_000);
     expect(times.length).toBeGreaterThan(980);
     expect(pace.state().queued).toBe(0);
+  });
+
+  test("PAC-3 each request has its own timer: where a host ends timers with what set them, no other waits for them", async () => {
+    const clock = fakeClock();
+    const handled = new AsyncLocalStorage<{ isOver: boolean }>();
+    const pace = sharedPace({
+      requestsPerMinute: 60,
+      clock: {
+        now: () => clock.now(),
+        sleep(ms, signal) {
+          const by = handled.getStore();
+          return clock.sleep(ms, signal).then(() => (by?.isOver === true ? new Promise<never>(() => {}) : undefined));
+        },
+      },
+    });
+    const served: number[] = [];
+    const serve = async (place: number): Promise<void> => {
+      const by = { isOver: false };
+      await handled.run(by, async () => {
+        turnOf(await pace.enter(small)).end({ usage: { inputTokens: 10, outputTokens: 10 } });
+        served.push(place);
+      });
+      by.isOver = true;
+    };
+    const leaving = new AbortController();
+    for (const place of [0, 1, 2, 3, 4]) void serve(place);
+    const gone = handled.run({ isOver: false }, () => pace.enter(small, { signal: leaving.signal }));
+    for (const place of [5, 6]) void serve(place);
+    await clock.advance(4_500);
+    leaving.abort("gone");
+    await expect(gone).rejects.toBe("gone");
+    await clock.advance(10_000);
+    expect(served).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(pace.state()).toMatchObject({ queued: 0, inFlight: 0 });
+  });
+
+  test("PAC-3 a request whose timer cannot be set leaves the queue, and the next has its turn", async () => {
+    const clock = fakeClock();
+    let isBroken = false;
+    const sleep: typeof clock.sleep = (ms, signal) => {
+      if (isBroken) throw new Error("no timer");
+      return clock.sleep(ms, signal);
+    };
+    const pace = sharedPace({ requestsPerMinute: 60, clock: { now: () => clock.now(), sleep } });
+    turnOf(await pace.enter(small)).end();
+    isBroken = true;
+    await expect(pace.enter(small)).rejects.toThrow("no timer");
+    expect(pace.state()).toMatchObject({ queued: 0, inFlight: 0 });
+    isBroken = false;
+    const { times } = enterAll(pace, clock, 2);
+    await clock.advance(3_000);
+    expect(times).toHaveLength(2);
   });
 
   test("PAC-3 maxInFlight bounds what is sent and not over", async () => {

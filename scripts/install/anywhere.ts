@@ -1,0 +1,20 @@
+/** The entries that `docs/runtimes.md` says run in workers and browsers. */
+export const anywhere: readonly string[] = [
+  "@proviso/core",
+  "@proviso/core/provider",
+  "@proviso/runtime",
+  "@proviso/runtime/recording",
+  "@proviso/runtime/routing",
+  "@proviso/runtime/testing",
+  "@proviso/adapter-kit",
+  "@proviso/adapter-openai",
+  "@proviso/adapter-ai-sdk",
+  "@proviso/estimation",
+  "@proviso/journal",
+  "@proviso/journal/testing",
+  "@proviso/otel",
+  "@proviso/primitive",
+  "@proviso/toolkit",
+  "@proviso/viewer/runs",
+  "@proviso/worker",
+];

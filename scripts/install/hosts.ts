@@ -1,0 +1,151 @@
+/** Workers and browsers: what needs nothing of Node is bundled from the installed packages, and run there. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { isDeepStrictEqual } from "node:util";
+import { rolldown } from "rolldown";
+import { startChromium } from "../chromium.ts";
+import { startSimulator } from "../../packages/simulator/src/index.ts";
+import { anywhere } from "./anywhere.ts";
+import type { Runtime } from "./runtimes.ts";
+
+/** What `anywhere.mjs` comes to. */
+const expected = {
+  transaction: "good",
+  stream: "Hello, Ada.",
+  deadline: "deadline",
+  journal: "done done",
+  wire: "Hello, Ada. true",
+};
+
+/** Requests that wait for each other at 1,200 a minute. */
+const requests = 12;
+
+/** Bundles the program with every entry, from the packages in this folder. */
+export async function bundleForAnywhere(here: string): Promise<string> {
+  const all = anywhere.map((entry, at) => `export * as entry${at} from ${JSON.stringify(entry)};`);
+  const input = join(here, "anywhere-entry.mjs");
+  writeFileSync(input, [...all, 'export { run, worker as default } from "./anywhere.mjs";'].join("\n"));
+  // Optional peers that are not installed are loaded where they are used, and stay imports here.
+  const bundle = await rolldown({ input, platform: "browser", transform: { target: "es2024" }, onLog() {} });
+  const { output } = await bundle.generate({ format: "esm", codeSplitting: false });
+  await bundle.close();
+  return output[0].code;
+}
+
+/** Runs the program in a worker, as one that serves many requests. @throws where anything comes to something else. */
+export async function runInWorker(
+  here: string,
+  code: string,
+  { command }: Runtime,
+  flags: readonly string[],
+): Promise<void> {
+  await using wire = await startWire();
+  writeFileSync(join(here, "worker.js"), code);
+  const config = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = .worker),
+    (name = "internet", network = (allow = ["public", "private", "local"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+);
+const worker :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "worker.js")],
+  compatibilityDate = "2026-04-01",
+  compatibilityFlags = ${JSON.stringify(flags)},
+);
+`;
+  writeFileSync(join(here, "worker.capnp"), config);
+  // It writes the port to descriptor 3.
+  const child = spawn(command, ["serve", "--control-fd=3", "worker.capnp"], {
+    cwd: here,
+    stdio: ["ignore", "inherit", "pipe", "pipe"],
+  });
+  try {
+    const address = `http://127.0.0.1:${await portOf(child)}`;
+    const results = await (await fetch(`${address}/run?wire=${encodeURIComponent(wire.baseURL)}`)).text();
+    check(JSON.parse(results));
+    const answers = await Promise.all(
+      Array.from({ length: requests }, async () => (await fetch(`${address}/paced`)).text()),
+    );
+    if (answers.some((answer) => answer !== "yes"))
+      throw new Error(`Requests that share a pace: ${answers.join(", ")}`);
+  } finally {
+    child.kill();
+    await once(child, "exit");
+  }
+}
+
+async function portOf(child: ReturnType<typeof spawn>): Promise<number> {
+  let errors = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  const control = child.stdio[3] as NodeJS.ReadableStream;
+  let text = "";
+  for await (const part of control) {
+    text += String(part);
+    for (const line of text.split("\n").slice(0, -1)) {
+      const { event, port } = JSON.parse(line) as { readonly event: string; readonly port?: number };
+      if (event === "listen" && port !== undefined) return port;
+    }
+  }
+  throw new Error(errors);
+}
+
+/** Runs the program on a page. @throws where anything comes to something else. */
+export async function runInBrowser(code: string, chromium: string): Promise<void> {
+  await using wire = await startWire(code);
+  const browser = await startChromium(chromium);
+  try {
+    const page = await browser.newPage();
+    await page.goto(wire.origin);
+    // The text is run in the page.
+    check(await page.evaluate(`import("/worker.js").then(({ run }) => run(${JSON.stringify(`${wire.origin}/v1`)}))`));
+  } finally {
+    await browser.close();
+  }
+}
+
+function check(results: unknown): void {
+  if (!isDeepStrictEqual(results, expected)) throw new Error(JSON.stringify(results, undefined, 2));
+}
+
+/** A simulator of the service, and a page of the same origin, whose scripts reach it. */
+async function startWire(code = ""): Promise<AsyncDisposable & { readonly baseURL: string; readonly origin: string }> {
+  const steps = Array.from({ length: 8 }, () => ({ text: "Hello, Ada." }));
+  const { baseURL, close } = await startSimulator({ steps });
+  const server = createServer((request, response) => {
+    if (request.url === "/worker.js") response.setHeader("content-type", "text/javascript").end(code);
+    else if (request.url === "/") response.setHeader("content-type", "text/html").end("<!doctype html><p>");
+    else void passOn(request, response, baseURL).catch((error: unknown) => response.writeHead(502).end(String(error)));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    baseURL,
+    origin: originOf(server),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await close();
+    },
+  };
+}
+
+async function passOn(request: IncomingMessage, response: ServerResponse, baseURL: string): Promise<void> {
+  const { authorization = "", "content-type": type = "" } = request.headers;
+  const answer = await fetch(new URL(request.url ?? "/", baseURL), {
+    method: "POST",
+    headers: { authorization, "content-type": type },
+    body: await text(request),
+  });
+  response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
+  response.end(await answer.text());
+}
+
+function originOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
