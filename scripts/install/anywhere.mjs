@@ -1,6 +1,6 @@
 /**
  * A program for workers and browsers: evaluations with a tool, in a transaction, as a stream, with a deadline, over the
- * wire, recorded and replayed, and paced together by several requests. `check-install.ts` bundles it with every entry that
+ * wire, also where it breaks, recorded and replayed, and paced together by several requests. `check-install.ts` bundles it with every entry that
  * needs nothing of Node, and runs it where the packages are installed.
  */
 import { defineEvent, definePrompt, defineSlice, defineTool, deadlineIn, isEvaluationFailure } from "@proviso/core";
@@ -68,6 +68,14 @@ const checks = {
     for await (const { type } of adapter.stream("Greet Ada.", soon())) events += type === "text.delta" ? 1 : 0;
     const { output } = await adapter.evaluate("Greet Ada.", soon());
     return `${output} ${events > 0}`;
+  },
+  async broken(baseURL) {
+    const adapter = openai({ model: "gpt-5.4", apiKey: "key", baseURL, throttle: { baseDelayMs: 1 } });
+    const session = createSession();
+    let refused = 0;
+    session.on("provider.throttled", () => void (refused += 1));
+    const { output } = await adapter.evaluate("Break once.", { session, ...soon() });
+    return `${output} ${refused}`;
   },
 };
 

@@ -20,6 +20,7 @@ const expected = {
   deadline: "deadline",
   journal: "done done",
   wire: "Hello, Ada. true",
+  broken: "Hello, Ada. 1",
 };
 
 /** Requests that wait for each other at 1,200 a minute. */
@@ -116,12 +117,18 @@ function check(results: unknown): void {
 
 /** A simulator of the service, and a page of the same origin, whose scripts reach it. */
 async function startWire(code = ""): Promise<AsyncDisposable & { readonly baseURL: string; readonly origin: string }> {
-  const steps = Array.from({ length: 8 }, () => ({ text: "Hello, Ada." }));
-  const { baseURL, close } = await startSimulator({ steps });
+  const { baseURL, close } = await startSimulator({
+    rules: [
+      ({ messages }) => ({
+        text: "Hello, Ada.",
+        ...(JSON.stringify(messages).includes("Break once.") ? { fault: "reset_in_body" as const } : undefined),
+      }),
+    ],
+  });
   const server = createServer((request, response) => {
     if (request.url === "/worker.js") response.setHeader("content-type", "text/javascript").end(code);
     else if (request.url === "/") response.setHeader("content-type", "text/html").end("<!doctype html><p>");
-    else void passOn(request, response, baseURL).catch((error: unknown) => response.writeHead(502).end(String(error)));
+    else void passOn(request, response, baseURL).catch(() => response.destroy());
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   return {
@@ -142,8 +149,8 @@ async function passOn(request: IncomingMessage, response: ServerResponse, baseUR
     headers: { authorization, "content-type": type },
     body: await text(request),
   });
-  response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
-  response.end(await answer.text());
+  const body = await answer.text();
+  response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" }).end(body);
 }
 
 function originOf(server: Server): string {

@@ -127,8 +127,8 @@ export const answerMutations: readonly Mutation[] = [
   {
     name: "a lost connection is a refusal for good",
     file: runtime("request/model-answer.ts"),
-    find: "if (isNetworkError(cause) || isFailedFetch(cause)) return",
-    replace: "if (isFailedFetch(cause)) return",
+    find: "if (isNetworkError(cause)) return",
+    replace: "if (isNetworkError(undefined)) return",
   },
   {
     name: "a timeout is a refusal for good",

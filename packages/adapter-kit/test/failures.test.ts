@@ -3,6 +3,7 @@ import {
   deepestMessage,
   errorObjectFailure,
   isNetworkError,
+  networkFailure,
   isTimeoutError,
 } from "@proviso/adapter-kit";
 import { describe, expect, test } from "vitest";
@@ -73,6 +74,41 @@ describe("THR-1 AIS-18 what broke on the way, by name and code", () => {
       expect(isNetworkError(new Error("outer", { cause: new AggregateError([failed(code)]) }))).toBe(true);
     },
   );
+
+  test.each([
+    "fetch failed",
+    "terminated",
+    "Failed to fetch",
+    "network error",
+    "NetworkError when attempting to fetch resource.",
+    "Error in input stream",
+    "Load failed",
+    "error sending request for url (http://127.0.0.1/): client error (SendRequest): connection closed",
+    "error reading a body from connection",
+  ])("THR-1 AIS-18 a fetch without codes that says %j has met the network", (words) => {
+    expect(isNetworkError(new Error("outer", { cause: new TypeError(words) }))).toBe(true);
+    expect(isNetworkError(new Error(words))).toBe(false);
+    expect(networkFailure(new TypeError(words))).toMatchObject({ failure: "throttle", kind: "unknown" });
+  });
+
+  test("THR-1 AIS-18 workers say it in plain errors", () => {
+    for (const words of ["Network connection lost.", "internal error; reference = 0a1b2c"]) {
+      expect(isNetworkError(new Error(words))).toBe(true);
+    }
+    expect(isNetworkError(new Error("internal error"))).toBe(false);
+  });
+
+  test.each([
+    [
+      "error sending request for url (http://127.0.0.1:1/): client error (Connect): tcp connect error: refused",
+      undefined,
+    ],
+    ["Fetch failed: Requests to port 6000 are blocked", false],
+  ])("THR-1 AIS-18 Deno's %j says that no server could be reached", (words, retry) => {
+    const failure = networkFailure(new TypeError("fetch failed", { cause: new Error(words) }));
+    expect(failure).toMatchObject({ failure: "throttle", kind: "network" });
+    expect("retry" in failure ? failure.retry : undefined).toBe(retry);
+  });
 
   test.each([
     failed("rate_limit_exceeded"),

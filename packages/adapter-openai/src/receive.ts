@@ -8,6 +8,7 @@ import {
   unreadableBody,
 } from "@proviso/adapter-kit";
 import type { Opened, OpenResponse } from "./connection.ts";
+import { ConnectionError } from "./request-failure.ts";
 
 /** What the headers of an answer say. */
 export interface Stated {
@@ -88,8 +89,19 @@ export interface ReadableAnswer {
   textUpTo?(most: number): Promise<string | undefined>;
 }
 
-/** The whole text of an answer; undefined: it is too long, and the rest of it is given up. Throws what reading throws. */
+/**
+ * The whole text of an answer; undefined: it is too long, and the rest of it is given up.
+ * @throws {ConnectionError} where it cannot be read: hosts have neither words nor codes in common for that.
+ */
 export async function textOf(response: ReadableAnswer): Promise<string | undefined> {
+  try {
+    return await textIn(response);
+  } catch (error) {
+    throw new ConnectionError(error);
+  }
+}
+
+async function textIn(response: ReadableAnswer): Promise<string | undefined> {
   if (response.textUpTo !== undefined) return response.textUpTo(longestBody);
   const source = isKnownToFit(response) ? undefined : sourceOf(response.body);
   // A stand-in for a response may have nothing but its text.

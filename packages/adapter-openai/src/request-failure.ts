@@ -10,7 +10,7 @@ import {
   withAddress,
 } from "@proviso/adapter-kit";
 
-/** `fetch` rejected: whatever it says, no answer came. */
+/** `fetch` rejected, or the body of its answer did: whatever it says, no answer came. */
 export class ConnectionError extends Error {
   constructor(thrown: unknown) {
     super("No answer came.", { cause: thrown instanceof Error ? thrown : new Error(String(thrown)) });

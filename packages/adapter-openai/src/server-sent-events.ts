@@ -2,11 +2,12 @@ import { systemClock } from "@proviso/core";
 import { longestBody, longestStream } from "@proviso/adapter-kit";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { sourceOf, type Source } from "./receive.ts";
+import { ConnectionError } from "./request-failure.ts";
 
 /**
  * The events of a body. `received` is called for each piece of it, comments included. An event that the end of the body
- * cuts short is one too: some servers leave out the blank line after their last one. Throws what reading throws.
- * @throws {RangeError} for an event over `longestBody`, and for a body over `longestStream`.
+ * cuts short is one too: some servers leave out the blank line after their last one.
+ * @throws {ConnectionError} where the body cannot be read. {RangeError} for an event over `longestBody`, and for a body over `longestStream`.
  */
 export async function* serverSentEvents(body: unknown, received: () => void): AsyncGenerator<EventSourceMessage, void> {
   const source = sourceOf(body);
@@ -23,7 +24,7 @@ export async function* serverSentEvents(body: unknown, received: () => void): As
   let bytes = 0;
   let state: "reading" | "ended" | "broken" = "reading";
   const more = async (): Promise<void> => {
-    const { done, value } = await source.next();
+    const { done, value } = await next(source);
     received();
     bytes += value?.byteLength ?? 0;
     if (bytes > longestStream) throw new RangeError(`The provider's stream is longer than ${longestStream} bytes.`);
@@ -44,6 +45,14 @@ export async function* serverSentEvents(body: unknown, received: () => void): As
     // A reader that needs no more events leaves early.
     if (state === "reading" && (await endsSoon(source))) state = "ended";
     if (state !== "ended") source.cancel();
+  }
+}
+
+async function next(source: Source): ReturnType<Source["next"]> {
+  try {
+    return await source.next();
+  } catch (error) {
+    throw new ConnectionError(error);
   }
 }
 

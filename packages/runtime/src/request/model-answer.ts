@@ -49,7 +49,7 @@ function thrown(cause: unknown): ModelFailure {
   try {
     if (isUnreachable(cause)) return { ...networkFailure(cause), cause };
     if (isTimeoutError(cause)) return { failure: "throttle", kind: "timeout", message, cause };
-    if (isNetworkError(cause) || isFailedFetch(cause)) return { failure: "throttle", kind: "unknown", message, cause };
+    if (isNetworkError(cause)) return { failure: "throttle", kind: "unknown", message, cause };
   } catch {
     // An error whose fields throw when they are read did not come from the network.
   }
@@ -229,11 +229,6 @@ function readFailure(
     default:
       return noMessage;
   }
-}
-
-/** `fetch` does not always name what it met as its cause. */
-function isFailedFetch(error: unknown): boolean {
-  return isA(error, TypeError) && ["fetch failed", "terminated"].includes(error.message);
 }
 
 /** The sources in the order of their first mention, each once; an offset outside the text is left out. */

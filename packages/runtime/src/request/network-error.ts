@@ -18,9 +18,23 @@ export function isTimeoutError(error: unknown): boolean {
 const networkCode =
   /^(ECONN[A-Z]+|EHOST[A-Z]+|ENET[A-Z]+|ENOT(FOUND|CONN)|EADDR[A-Z]+|EPIPE|EPROTO|ETIMEDOUT|E[MN]FILE|ENOBUFS|EAI_[A-Z]+|UND_ERR_\w+|Z_\w+)$/;
 
+/**
+ * What `fetch` says of a broken connection where its error has no code: undici, Chromium, Firefox, Safari and Deno. Each has
+ * words of its own for an answer that did not come, and for a body that broke.
+ */
+const brokenFetch =
+  /^(?:fetch failed|terminated|Failed to fetch|network error|NetworkError when attempting to fetch resource\.|Error in input stream|Load failed|The network connection was lost\.|error sending request .*|error reading a body from connection.*)$/s;
+
+/** What workers of Cloudflare say; their errors are plain ones. */
+const brokenInWorker = /^(?:Network connection lost\.|internal error; reference = \w+)$/;
+
+function isBrokenFetch(error: Error): boolean {
+  return (isA(error, TypeError) && brokenFetch.test(error.message)) || brokenInWorker.test(error.message);
+}
+
 /** A mistake in a program, or a file that is not there, is none. */
 export function isNetworkError(error: unknown): boolean {
-  return isUnreachable(error) || chainOf(error).some((at) => networkCode.test(codeOf(at)));
+  return isUnreachable(error) || chainOf(error).some((at) => networkCode.test(codeOf(at)) || isBrokenFetch(at));
 }
 
 /** The codes of a connection that could not be made, as Node, undici, Bun and Deno write them. */
@@ -29,12 +43,17 @@ const unreachable =
 
 /** There is no server at the address, or no way to it: nothing was sent. */
 export function isUnreachable(error: unknown): boolean {
-  return chainOf(error).some((at) => unreachable.test(codeOf(at)) || isBlockedPort(at));
+  return chainOf(error).some((at) => unreachable.test(codeOf(at)) || isBlockedPort(at) || isUnconnected(at));
 }
 
-/** `fetch` connects to no port that another protocol is known for; its error has these words and no code. */
-function isBlockedPort(error: Error): boolean {
-  return error.message === "bad port";
+/** `fetch` connects to no port that another protocol is known for; its error has these words, in Node and Deno, and no code. */
+function isBlockedPort({ message }: Error): boolean {
+  return message === "bad port" || /^Fetch failed: Requests to port \d+ are blocked$/.test(message);
+}
+
+/** Deno says in words alone that no connection could be made, in the cause of its error. */
+function isUnconnected({ message }: Error): boolean {
+  return /^error sending request .*: client error \(Connect\)/s.test(message);
 }
 
 /** The failure of a request that met the network: kind "network" where no server could be reached, else "unknown". */
