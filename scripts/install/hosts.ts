@@ -149,8 +149,9 @@ async function passOn(request: IncomingMessage, response: ServerResponse, baseUR
     headers: { authorization, "content-type": type },
     body: await text(request),
   });
-  const body = await answer.text();
-  response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" }).end(body);
+  // A browser sends a request again by itself where a connection breaks before the headers.
+  response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" }).flushHeaders();
+  response.end(await answer.text());
 }
 
 function originOf(server: Server): string {
