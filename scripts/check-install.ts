@@ -12,7 +12,7 @@ import { compilerOptions, firstProgramName, installLine, isTest, programs, type 
 import { olderProjects, writeConformance } from "./install/older.ts";
 import { fetched, node, others, ownNode, workerd, type Runtime } from "./install/runtimes.ts";
 import { anywhere } from "./install/anywhere.ts";
-import { bundleForAnywhere, runInBrowser, runInWorker } from "./install/hosts.ts";
+import { bundleForAnywhere, runInBrowser, runInProcess, runInWorker } from "./install/hosts.ts";
 import { findChromium } from "./chromium.ts";
 import { countFaults, output, reasonOf, skip, step } from "./install/steps.ts";
 import { entriesOf, lowestNode, manifestIn, pack, packagesIn, root } from "./packages.ts";
@@ -142,13 +142,16 @@ async function everything(
       await runAll(here, all, runtime, runtime === lowest);
       await startCommands(here, runtime);
     });
+  }
+  cpSync(join(root, "scripts/install/anywhere.mjs"), join(here, "anywhere.mjs"));
+  for (const runtime of await runtimes) {
     await step(`what is kept in files on ${runtime.name}`, () => keepAndRead(here, runtime));
+    await step(`a program for any host on ${runtime.name}`, () => runInProcess(here, runtime));
   }
   await inWorkersAndBrowsers(here);
 }
 
 async function inWorkersAndBrowsers(here: string): Promise<void> {
-  cpSync(join(root, "scripts/install/anywhere.mjs"), join(here, "anywhere.mjs"));
   const code = await step(`bundle ${anywhere.length} entries for workers and browsers`, () => bundleForAnywhere(here));
   if (code === undefined) return;
   const worker = await fetched(workerd).catch((error: unknown) => skip(workerd.name, reasonOf(error)));

@@ -1,4 +1,4 @@
-/** Workers and browsers: what needs nothing of Node is bundled from the installed packages, and run there. */
+/** A program that needs nothing of Node, from the installed packages: in processes, and bundled in workers and browsers. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -12,6 +12,7 @@ import { startChromium } from "../chromium.ts";
 import { startSimulator } from "../../packages/simulator/src/index.ts";
 import { anywhere } from "./anywhere.ts";
 import type { Runtime } from "./runtimes.ts";
+import { output } from "./steps.ts";
 
 /** What `anywhere.mjs` comes to. */
 const expected = {
@@ -95,6 +96,14 @@ async function portOf(child: ReturnType<typeof spawn>): Promise<number> {
     }
   }
   throw new Error(errors);
+}
+
+/** Runs the program as it is. @throws where anything comes to something else. */
+export async function runInProcess(here: string, { command, args }: Runtime): Promise<void> {
+  await using wire = await startWire();
+  const program = `import { run } from "./anywhere.mjs"; console.log(JSON.stringify(await run("${wire.baseURL}")));`;
+  writeFileSync(join(here, "anywhere-process.mjs"), program);
+  check(JSON.parse(await output(command, [...args, "anywhere-process.mjs"], here)));
 }
 
 /** Runs the program on a page. @throws where anything comes to something else. */
