@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { compilerOptions, firstProgramName, installLine, isTest, programs, type Program } from "./install/readme.ts";
 import { olderProjects, writeConformance } from "./install/older.ts";
-import { fetched, node, others, ownNode, workerd, type Runtime } from "./install/runtimes.ts";
+import { fetched, node, oldestCompiler, others, ownNode, workerd, type Runtime } from "./install/runtimes.ts";
 import { anywhere } from "./install/anywhere.ts";
 import { bundleForAnywhere, runInBrowser, runInProcess, runInWorker } from "./install/hosts.ts";
 import { findChromium } from "./chromium.ts";
@@ -131,10 +131,16 @@ async function everything(
   }
   // Without `skipLibCheck` the compiler reads every declaration that they name, those of dependencies too.
   const text = entries.map((entry, at) => `export * as entry${at} from "${entry}";`).join("\n");
-  await step(`compile ${entries.length} entries with all their declarations`, () =>
-    compile(here, new Map([["entries.mts", { text, prints: "" }]])),
-  );
+  const declared = new Map([["entries.mts", { text, prints: "" }]]);
+  await step(`compile ${entries.length} entries with all their declarations`, () => compile(here, declared));
   const all = new Map(programs(readme).map((program, index) => [`program-${index + 1}.mts`, program]));
+  const older = await fetched(oldestCompiler).catch((error: unknown) => skip(oldestCompiler.name, reasonOf(error)));
+  if (older !== undefined) {
+    const both = new Map([...declared, ...all]);
+    await step(`compile the entries and README's programs with ${older.name}`, () =>
+      compile(here, both, older.command),
+    );
+  }
   const compiled = await step(`compile README's ${all.size} programs`, () => compile(here, all));
   if (compiled === undefined) return;
   for (const runtime of [lowest, ownNode]) {
@@ -216,10 +222,14 @@ async function install(here: string, names: readonly string[], { command }: Runt
 }
 
 /** What the lowest Node, which has no TypeScript, runs instead: README says to compile there. With it, the types are checked. */
-async function compile(here: string, named: ReadonlyMap<string, Program>): Promise<string> {
+async function compile(
+  here: string,
+  named: ReadonlyMap<string, Program>,
+  compiler = join(root, "node_modules/.bin/tsc"),
+): Promise<string> {
   for (const [name, { text }] of named) writeFileSync(join(here, name), text);
   const options = ["--strict", ...compilerOptions(readme), "--outDir", "compiled"];
-  return output(join(root, "node_modules/.bin/tsc"), [...options, ...named.keys()], here);
+  return output(compiler, [...options, ...named.keys()], here);
 }
 
 /** @throws where a program does not print what README says. */

@@ -64,6 +64,15 @@ export const workerd: Carried = {
   args: [],
 };
 
+/** The oldest compiler that reads every declaration: before it, `Uint8Array` takes no type. */
+export const oldestCompiler: Carried = {
+  name: "typescript 5.7.3",
+  package: "typescript",
+  version: "5.7.3",
+  file: "bin/tsc",
+  args: [],
+};
+
 /** Fetches what is not in the cache, and starts it. @throws where the one or the other fails. */
 export async function fetched({ name, package: from, version, file, args }: Carried): Promise<Runtime> {
   const folder = join(cache, `${from.replace("/", "+")}@${version}`);
