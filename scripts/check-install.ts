@@ -12,6 +12,7 @@ import { compilerOptions, firstProgramName, installLine, isTest, programs, type 
 import { olderProjects, writeConformance } from "./install/older.ts";
 import { fetched, node, oldestCompiler, others, ownNode, workerd, type Runtime } from "./install/runtimes.ts";
 import { anywhere } from "./install/anywhere.ts";
+import { bundlers, printedByBundles } from "./install/bundlers.ts";
 import { bundleForAnywhere, runInBrowser, runInProcess, runInWorker } from "./install/hosts.ts";
 import { findChromium } from "./chromium.ts";
 import { countFaults, output, reasonOf, skip, step } from "./install/steps.ts";
@@ -81,6 +82,13 @@ async function firstSteps(
       runAll(here, first, runtime, runtime === lowest),
     );
   }
+  await step(`README's first program, bundled by ${bundlers.join(", ")}`, async () => {
+    await output("npm", ["install", ...quietly, ...bundlers], here, dirname(ownNode.command));
+    const prints = first.get(name)?.prints;
+    for (const [bundler, printed] of await printedByBundles(here, compiledName(name))) {
+      if (printed !== prints) throw new Error(`What ${bundler} made prints\n${printed}and not\n${prints}`);
+    }
+  });
 }
 
 /** How many packages the line of Install brings, ours included. */
@@ -232,6 +240,10 @@ async function compile(
   return output(compiler, [...options, ...named.keys()], here);
 }
 
+function compiledName(name: string): string {
+  return join("compiled", name.replace(/\.mts$/, ".mjs"));
+}
+
 /** @throws where a program does not print what README says. */
 async function runAll(
   here: string,
@@ -240,7 +252,7 @@ async function runAll(
   asCompiled: boolean,
 ): Promise<void> {
   for (const [name, program] of named) {
-    const file = asCompiled ? join("compiled", name.replace(/\.mts$/, ".mjs")) : name;
+    const file = asCompiled ? compiledName(name) : name;
     const printed = await output(command, [...args, file], here);
     if (printed !== program.prints) throw new Error(`${file} prints\n${printed}and not\n${program.prints}`);
   }

@@ -9,7 +9,7 @@ import {
   environmentVariable,
   headerSecrets,
   isSecret,
-  importedPackage,
+  importFailure,
   requirePackage,
 } from "@proviso/adapter-kit";
 import { modelAdapter, type AdapterOptions } from "@proviso/runtime";
@@ -151,6 +151,15 @@ function isOfProxy(options: CheckedOptions): options is ProxyOptions {
   return typeof options.model === "string";
 }
 
+/** Rejects with a DefinitionError where the package is missing. */
+async function loadProxyPackage(): Promise<typeof import("@ai-sdk/openai-compatible")> {
+  try {
+    return await import("@ai-sdk/openai-compatible");
+  } catch (error) {
+    throw importFailure(proxyPackage, error);
+  }
+}
+
 /** @throws {DefinitionError} where the package that speaks to the proxy is missing. */
 function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): ModelSource {
   requirePackage({ ...proxyPackage, resolve: import.meta.resolve });
@@ -159,7 +168,7 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
     modelId: model,
     of: "litellm",
     load: async () => {
-      const { createOpenAICompatible } = await importedPackage(proxyPackage, import("@ai-sdk/openai-compatible"));
+      const { createOpenAICompatible } = await loadProxyPackage();
       const proxy = createOpenAICompatible({
         name,
         baseURL,

@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { environmentVariable, importedPackage, requirePackage } from "@proviso/adapter-kit";
+import { environmentVariable, importFailure, requirePackage } from "@proviso/adapter-kit";
 import { checkVersion, type LanguageModel } from "./options.ts";
 
 /** A model that may have to be loaded first; asked for with the first request. */
@@ -38,10 +38,19 @@ export function modelSource(model: LanguageModel | string): ModelSource {
     modelId: model,
     of: "gateway",
     load: async () => {
-      const { gateway } = await importedPackage(aiPackage, import("ai"));
+      const { gateway } = await loadGateway();
       return gateway.languageModel(model);
     },
   };
+}
+
+/** Rejects with a DefinitionError where the package is missing. */
+async function loadGateway(): Promise<Pick<typeof import("ai"), "gateway">> {
+  try {
+    return await import("ai");
+  } catch (error) {
+    throw importFailure(aiPackage, error);
+  }
 }
 
 function resolved(provider: Provider, id: string): LanguageModel {

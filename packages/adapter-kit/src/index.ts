@@ -35,7 +35,7 @@ export { failureRedactor, logOf } from "./showing.ts";
 export { isSecret } from "@proviso/runtime/internal";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "@proviso/runtime/internal";
 export { endsResponse } from "./ends-response.ts";
-export { importedPackage, requirePackage } from "./optional-package.ts";
+export { importFailure, requirePackage } from "./optional-package.ts";
 export type { OptionalPackage } from "./optional-package.ts";
 export { guardRequest } from "./request-guard.ts";
 export type { RequestGuard } from "./request-guard.ts";

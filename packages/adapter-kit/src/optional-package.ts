@@ -20,16 +20,14 @@ export function requirePackage(wanted: OptionalPackage): void {
 }
 
 /**
- * Awaits the import of an optional package.
- * @throws {DefinitionError} when the package is missing.
+ * Returns what to throw where the import of an optional package has failed: a DefinitionError when the package is missing,
+ * else what it failed with. The import itself has to stand in a `try`: bundlers pass over a package that is not installed
+ * there, and end with an error elsewhere.
  */
-export async function importedPackage<T>(wanted: Omit<OptionalPackage, "resolve">, loading: Promise<T>): Promise<T> {
-  try {
-    return await loading;
-  } catch (error) {
-    const { code } = error as { readonly code?: unknown };
-    throw code === "ERR_MODULE_NOT_FOUND" ? missing(wanted, error) : error;
-  }
+export function importFailure(wanted: Omit<OptionalPackage, "resolve">, error: unknown): unknown {
+  const { code } = Object(error) as { readonly code?: unknown };
+  // The second is webpack's.
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND" ? missing(wanted, error) : error;
 }
 
 function isFound(name: string, { resolve }: OptionalPackage): boolean {

@@ -1,6 +1,6 @@
 import { DefinitionError, type ProviderAdapter, type Schema } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
-import { environmentVariable, importedPackage, requirePackage } from "@proviso/adapter-kit";
+import { environmentVariable, importFailure, requirePackage } from "@proviso/adapter-kit";
 import type { PrimitiveDefinition } from "./definition.ts";
 import { checkedSettings, type PrimitiveSettings } from "./settings.ts";
 
@@ -43,6 +43,15 @@ function checkedAdapter(adapter: unknown): ProviderAdapter {
 
 const adapterPackage = { name: "@proviso/adapter-ai-sdk", purpose: "a model that is given by its id" };
 
+/** Rejects with a DefinitionError where the package is missing. */
+async function loadAdapterPackage(): Promise<typeof import("@proviso/adapter-ai-sdk")> {
+  try {
+    return await import("@proviso/adapter-ai-sdk");
+  } catch (error) {
+    throw importFailure(adapterPackage, error);
+  }
+}
+
 /** Reads the environment once, with the definition; the package is loaded with the first run. */
 function loadedAdapter(settings: PrimitiveSettings): AdapterSource {
   const baseURL = environmentVariable("LITELLM_BASE_URL");
@@ -55,7 +64,7 @@ function loadedAdapter(settings: PrimitiveSettings): AdapterSource {
   requirePackage({ ...adapterPackage, resolve: import.meta.resolve });
   let loading: Promise<ProviderAdapter> | undefined;
   const load = async (): Promise<ProviderAdapter> => {
-    const { aiSdk, litellm } = await importedPackage(adapterPackage, import("@proviso/adapter-ai-sdk"));
+    const { aiSdk, litellm } = await loadAdapterPackage();
     return baseURL === undefined ? aiSdk(settings) : litellm({ ...settings, baseURL, apiKey });
   };
   return {

@@ -116,7 +116,16 @@ const packageName = "@pydantic/genai-prices";
 type Catalog = Pick<typeof import("@pydantic/genai-prices"), "calcPrice">;
 type Found = NonNullable<ReturnType<Catalog["calcPrice"]>>;
 
-let catalog: Promise<Catalog> | undefined;
+let catalog: Promise<Catalog | { readonly missing: string }> | undefined;
+
+/** `missing`: why it cannot be loaded. Bundlers pass over a package that is not installed where its import stands in a `try`. */
+async function loadCatalog(): Promise<Catalog | { readonly missing: string }> {
+  try {
+    return await import("@pydantic/genai-prices");
+  } catch (error) {
+    return { missing: messageOf(error) };
+  }
+}
 
 /** Never rejects. */
 async function fromCatalog({
@@ -130,12 +139,11 @@ async function fromCatalog({
   // No catalog has them, and a test should not wait until one is loaded. One that takes another name is looked up.
   if (Object.values<string>(testModels).includes(model))
     return unknown(`${packageName} has no price for the model "${model}".`);
-  let calcPrice: Catalog["calcPrice"];
-  try {
-    ({ calcPrice } = await (catalog ??= import("@pydantic/genai-prices")));
-  } catch (error) {
-    return unknown(`The package ${packageName} is needed for prices: npm install ${packageName} (${messageOf(error)})`);
+  const loaded = await (catalog ??= loadCatalog());
+  if ("missing" in loaded) {
+    return unknown(`The package ${packageName} is needed for prices: npm install ${packageName} (${loaded.missing})`);
   }
+  const { calcPrice } = loaded;
   for (const [modelId, options] of namesOf(model, provider)) {
     try {
       const found = calcPrice({ input_tokens: 1_000, output_tokens: 1_000 }, modelId, options);
@@ -175,14 +183,16 @@ export async function catalogWindow({
   readonly name: string;
 }): Promise<number | undefined> {
   if (Object.values<string>(testModels).includes(model)) return undefined;
+  const loaded = await (catalog ??= loadCatalog());
+  if ("missing" in loaded) return undefined;
+  const { calcPrice } = loaded;
   try {
-    const { calcPrice } = await (catalog ??= import("@pydantic/genai-prices"));
     for (const [modelId, options] of namesOf(model, name)) {
       const window = calcPrice({ input_tokens: 1, output_tokens: 1 }, modelId, options)?.model.context_window;
       if (window !== undefined) return window;
     }
   } catch {
-    // The package may not be installed, or have no price for the model.
+    // The catalog may not know the model.
   }
   return undefined;
 }

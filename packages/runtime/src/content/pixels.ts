@@ -5,11 +5,20 @@ let loading: Promise<ImageSize | undefined> | undefined;
 export async function pixelsOf(
   bytes: Uint8Array,
 ): Promise<{ readonly width: number; readonly height: number } | undefined> {
-  const loaded = await (loading ??= import("image-size").catch(() => undefined));
+  const loaded = await (loading ??= loadImageSize());
   if (loaded === undefined) return undefined;
   try {
     const { width, height } = loaded.imageSize(bytes);
     return Number.isSafeInteger(width) && Number.isSafeInteger(height) ? { width, height } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Bundlers pass over a package that is not installed where its import stands in a `try`. */
+async function loadImageSize(): Promise<ImageSize | undefined> {
+  try {
+    return await import("image-size");
   } catch {
     return undefined;
   }
