@@ -1,4 +1,4 @@
-import { DefinitionError, JournalError, RunError } from "@proviso/core";
+import { DefinitionError, isEvaluationFailure, JournalError, RunError } from "@proviso/core";
 import { runsPath } from "./config.ts";
 import { installed } from "./optional-packages.ts";
 import { promptAt } from "./prompts.ts";
@@ -38,6 +38,8 @@ export async function replayCommand(
     return 0;
   } catch (error) {
     if (error instanceof RunError) return refused(error, id, isJson, world);
+    // The prompt of today cannot be rendered, for example.
+    if (isEvaluationFailure(error)) return failed({ code: error.code, message: error.message }, isJson, world);
     if (error instanceof DefinitionError) throw new UsageError(error.message);
     if (error instanceof JournalError) return withoutRun(error, id, isJson, world);
     throw error;

@@ -5,6 +5,7 @@ import { sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
+import { fussy } from "./processes/fussy.ts";
 import { shop } from "./processes/shop.ts";
 import { inProcess, project, run, without } from "./support.ts";
 
@@ -69,6 +70,26 @@ test("CLI-7 RPL-3 runs replay --tools run runs the tools again, and names the ca
   ] as const) {
     expect(await inProcess(folder, given)).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
   }
+});
+
+test("CLI-7 RPL-1 a prompt that cannot be rendered any more is not the same", async () => {
+  const folder = await project();
+  const journal = sqliteJournal(join(folder, "runs.db"));
+  await modelAdapter(scriptedModel([{ text: "Hello." }])).evaluate(fussy.bind(), { run: journal.run("x") });
+  await journal.close();
+  const args = [
+    "runs",
+    "replay",
+    "x",
+    `${join(import.meta.dirname, "processes", "fussy.ts")}#fussy`,
+    "--runs",
+    "runs.db",
+  ];
+  expect(await run(folder, args)).toMatchObject({ code: 0 });
+  const failed = await run(folder, args, { FUSSY: "yes" });
+  expect(failed).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("Not today.") });
+  const document = await run(folder, [...args, "--json"], { FUSSY: "yes" });
+  expect(JSON.parse(document.stdout)).toMatchObject({ error: { code: "render" } });
 });
 
 test("CLI-7 CLI-1 a replay of a run that is not there exits 1, and one that cannot begin 2", async () => {
