@@ -17,19 +17,13 @@ export type { Json } from "./body.ts";
 export { outputSchema, parsedOutput, toolInputSchema, wireName } from "./schemas.ts";
 export type { OutputSchema, WireSchema } from "./schemas.ts";
 export { invalidResponse, longestBody, longestStream, parseBody, unreadableBody } from "./body.ts";
+export { environmentVariable } from "@proviso/core/internal";
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure } from "@proviso/runtime/internal";
 export { errorObjectFailure } from "./error-object.ts";
 export { errorObjectIn } from "./error-text.ts";
 export { costInUsage, logprobsFrom, reportedCost } from "./reported.ts";
 export { commandSecrets, credentialsIn, credentialsInError, headerSecrets } from "./credentials.ts";
-export {
-  checkBaseURL,
-  checkModelSettings,
-  defaultStallMs,
-  defaultTimeoutMs,
-  environmentVariable,
-  unknownOption,
-} from "./options.ts";
+export { checkBaseURL, checkModelSettings, defaultStallMs, defaultTimeoutMs, unknownOption } from "./options.ts";
 export type { ModelSettings } from "./options.ts";
 export { failureRedactor, logOf } from "./showing.ts";
 export { isSecret } from "@proviso/runtime/internal";

@@ -100,8 +100,3 @@ export function checkBaseURL(address: string): string {
       `${JSON.stringify(shownAddress(address))}, and send them in a header: { headers: { authorization: "Basic …" } }.`,
   );
 }
-
-/** An environment variable, without the space around it; blank is as if left out. */
-export function environmentVariable(name: string): string | undefined {
-  return globalThis.process?.env[name]?.trim() || undefined;
-}

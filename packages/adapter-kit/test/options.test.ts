@@ -67,6 +67,21 @@ test("LLC-10 a variable that is blank is as if left out", () => {
   expect(environmentVariable("PROVISO_TEST")).toBeUndefined();
 });
 
+test("LLC-10 a variable that must not be read is as if left out", () => {
+  const env = new Proxy(
+    {},
+    {
+      get(_, name) {
+        throw new Error(`Requires env access to "${String(name)}"`);
+      },
+    },
+  );
+  vi.stubGlobal("process", { env });
+  expect(environmentVariable("PROVISO_TEST")).toBeUndefined();
+  vi.stubGlobal("process", undefined);
+  expect(environmentVariable("PROVISO_TEST")).toBeUndefined();
+});
+
 test("SEC-1 SEC-5 a long address is shown up to a segment that would be cut", () => {
   const key = "sk-of-the-tests-0123456789";
   const path = "https://x.example/".padEnd(190, "p");

@@ -17,7 +17,7 @@ export {
 export { textFinder } from "./find-text.ts";
 export { checkedId } from "./checked-id.ts";
 export { checkList } from "./lists.ts";
-export { hostModule } from "./host-module.ts";
+export { environmentVariable, hostModule } from "./host-module.ts";
 export { givenTool } from "./tool/check-tool.ts";
 export { nearestName } from "./nearest-name.ts";
 export { escapedAsJson, escapeUnseen, printable, replaceUnseen } from "./unseen.ts";

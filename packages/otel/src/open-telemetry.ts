@@ -18,6 +18,7 @@ import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
 import {
   atOnce,
   describeValue,
+  environmentVariable,
   ofEvaluation,
   surround,
   usedEvents,
@@ -252,7 +253,6 @@ function contentBytes({ content, maxContentBytes = defaultContentBytes }: OpenTe
 }
 
 function contentOfProcess(): "none" | "spans" {
-  const { process } = globalThis as { readonly process?: { readonly env?: Readonly<Record<string, string>> } };
-  const asked = process?.env?.["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] ?? "";
+  const asked = environmentVariable("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT") ?? "";
   return ["TRUE", "SPAN_ONLY", "SPAN_AND_EVENT"].includes(asked.toUpperCase()) ? "spans" : "none";
 }
