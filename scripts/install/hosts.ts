@@ -78,8 +78,8 @@ const worker :Workerd.Worker = (
     if (answers.some((answer) => answer !== "yes"))
       throw new Error(`Requests that share a pace: ${answers.join(", ")}`);
   } finally {
-    child.kill();
-    await once(child, "exit");
+    // Where it could not begin, it has ended already.
+    if (child.kill()) await once(child, "exit");
   }
 }
 

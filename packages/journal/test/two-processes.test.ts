@@ -17,14 +17,17 @@ const program = [...fromSources, join(import.meta.dirname, "processes", "desk.ts
 
 /** Starts the program; `line` waits for a line of its output that begins so, and returns it. */
 function started(...given: readonly string[]) {
-  const child = spawn(process.execPath, [...program, ...given], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [...program, ...given], { stdio: ["pipe", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   let told = "";
   child.stdout.on("data", (text: Buffer) => (told += text.toString()));
   const ended = once(child, "close");
   const lines = (): string[] => told.split("\n").slice(0, -1);
+  // It may have ended by itself.
+  child.stdin.on("error", () => {});
   return {
     lines,
+    goOn: () => void child.stdin.write("\n"),
     line: (begin: string) =>
       vi.waitFor(() => lines().find((line) => line.startsWith(begin)) ?? expect.fail(`no "${begin}"`), {
         timeout: 30_000,
@@ -43,19 +46,20 @@ const all = Array.from({ length: calls }, (_, n) => n);
 test("JRN-11 FRK-2 a run that another process works on is read as it grows: entries, steps, the session after each", async () => {
   const path = await file();
   await using journal = sqliteJournal(path);
-  const worker = started(path, "work");
-  await worker.line("call 1");
+  const worker = started(path, "work", "6");
+  await worker.line("call 6");
   const following = listed(journal.entries("r", { follow: true }));
   const seen = new Map<number, readonly number[]>();
   let steps = 0;
   while (steps < 2 * calls + 1) {
     steps = (await journal.describe("r"))?.steps ?? 0;
     if (steps > 0) seen.set(steps, (await journal.session("r", { slices: [numbers], at: steps })).get(numbers));
+    worker.goOn();
   }
   expect(await worker.last()).toBe("ended Counted.");
   // An answer and a call in turn: after so many steps, half of them are calls.
   for (const [at, state] of seen) expect(state, `after step ${at}`).toEqual(all.slice(0, Math.floor(at / 2)));
-  expect(seen.size).toBeGreaterThan(3);
+  expect(seen.size).toBeGreaterThan(1);
   for (let at = 0; at <= steps; at++) {
     const session = await journal.session("r", { slices: [numbers], at });
     expect(session.get(numbers)).toEqual(all.slice(0, Math.floor(at / 2)));
@@ -71,11 +75,12 @@ test("JRN-11 FRK-2 a run that another process works on is read as it grows: entr
 test("FLT-3 JRN-10 a run that another process works on is cancelled: it begins no further handler", async () => {
   const path = await file();
   await using journal = sqliteJournal(path);
-  const worker = started(path, "work");
+  const worker = started(path, "work", "2");
   await worker.line("call 2");
   const cancels = await Promise.all([journal.cancel("r", "Enough."), journal.cancel("r")]);
   expect(cancels.filter(Boolean)).toEqual([true]);
   const before = worker.lines().length;
+  worker.goOn();
   expect(await worker.last()).toBe("failed aborted");
   // The one that was about to begin when it was cancelled, and none behind it.
   expect(worker.lines().length - 1 - before).toBeLessThanOrEqual(1);
@@ -92,7 +97,7 @@ test("FLT-3 JRN-10 a run that another process works on is cancelled: it begins n
 test("RSM-7 RSM-8 a run that another process works on is busy, and one that is removed under it is fenced", async () => {
   const path = await file();
   await using journal = sqliteJournal(path);
-  const worker = started(path, "work");
+  const worker = started(path, "work", "1");
   await worker.line("call 1");
   const evaluate = () =>
     modelAdapter(countingModel).evaluate(
@@ -101,6 +106,7 @@ test("RSM-7 RSM-8 a run that another process works on is busy, and one that is r
     );
   await expect(evaluate()).rejects.toMatchObject({ code: "run", reason: "busy" });
   await journal.remove("r");
+  worker.goOn();
   expect(await worker.last()).toBe("failed run fenced");
   expect(await journal.describe("r")).toBeUndefined();
   const { text, run } = await evaluate();
@@ -110,10 +116,11 @@ test("RSM-7 RSM-8 a run that another process works on is busy, and one that is r
 test("JRN-7 a copy of a run that another process works on goes on by itself", async () => {
   const path = await file();
   await using journal = sqliteJournal(path);
-  const worker = started(path, "work");
+  const worker = started(path, "work", "4");
   await worker.line("call 4");
   const other = memoryJournal();
   await journal.copy("r", other);
+  worker.goOn();
   const done: number[] = [];
   const prompt = counting((n) => done.push(n));
   const { text } = await modelAdapter(countingModel).evaluate(prompt, { run: other.run("r", { takeOver: true }) });
