@@ -9,7 +9,7 @@ import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { paced, sharedPace } from "@proviso/runtime/routing";
-import { scriptedModel } from "@proviso/runtime/testing";
+import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { z } from "zod";
 
 const soon = () => ({ deadline: deadlineIn(10_000) });
@@ -54,6 +54,13 @@ const checks = {
     } catch (error) {
       return isEvaluationFailure(error) ? error.code : String(error);
     }
+  },
+  async clock() {
+    const clock = fakeClock();
+    const adapter = modelAdapter(scriptedModel([{ text: "late", afterMs: 60_000 }], { clock }), { clock });
+    const asked = adapter.evaluate("Wait.", { deadline: deadlineIn(90_000, clock) });
+    await clock.advance(60_000);
+    return (await asked).output;
   },
   async journal() {
     const journal = memoryJournal();

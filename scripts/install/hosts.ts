@@ -19,6 +19,7 @@ const expected = {
   transaction: "good",
   stream: "Hello, Ada.",
   deadline: "deadline",
+  clock: "late",
   journal: "done done",
   wire: "Hello, Ada. true",
   broken: "Hello, Ada. 1",

@@ -85,7 +85,19 @@ function firstDue(sleepers: ReadonlySet<Sleeper>, until: number): Sleeper | unde
 }
 
 /** The one of the system: fake timers of a test runner replace the global, and theirs never fires by itself. */
-const { setImmediate: nextTurn } = globalThis;
+const { setImmediate: nextTurn = inNextTurn } = globalThis as { setImmediate?: (go: () => void) => unknown };
+
+/** The next turn of the event loop in browsers, which have no `setImmediate`: what a timer waits for is longer. */
+function inNextTurn(go: () => void): void {
+  const { port1, port2 } = new MessageChannel();
+  const arrived = (): void => {
+    port1.close();
+    go();
+  };
+  port1.addEventListener("message", arrived, { once: true });
+  port1.start();
+  port2.postMessage(undefined);
+}
 
 /** Lets everything run that waits for no time: promises, and what they began. */
 async function settle(turns: number): Promise<void> {
