@@ -110,7 +110,10 @@ const longestLock = 4_096;
 /** undefined: there is none. @throws {FilesystemError} when it is neither a link nor a file. */
 function readLock(store: Folder, number: number): string | undefined {
   const name = lockName(number);
-  if (statOf(store, name)?.isSymbolicLink() !== true) {
+  const stats = statOf(store, name);
+  // Not looked at again: it may be made meanwhile.
+  if (stats === undefined) return undefined;
+  if (!stats.isSymbolicLink()) {
     const bytes = readOwn(store, name, longestLock);
     return bytes === undefined ? undefined : decodeText(bytes);
   }

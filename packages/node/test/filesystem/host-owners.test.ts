@@ -217,6 +217,33 @@ test("FS-3 who takes a dead owner's place that was taken and left again meanwhil
   expect(await readdir(made.root)).not.toContain("x.txt");
 });
 
+test("FS-3 a lock that is left and made again while it is looked for is looked for again", async () => {
+  const made = await host();
+  await leftBehind(made, nobody);
+  const lock = join(made.root, undoFolder, "lock-1");
+  const owner = await readlink(lock);
+  const { lstatSync } = fs;
+  const replaced = fs as { lstatSync: typeof lstatSync };
+  const restore = (): void => {
+    replaced.lstatSync = lstatSync;
+    syncBuiltinESMExports();
+  };
+  onTestFinished(restore);
+  let looks = 0;
+  replaced.lstatSync = ((...given: Parameters<typeof lstatSync>) => {
+    if (!String(given[0]).endsWith("lock-1") || looks++ > 0) return lstatSync(...given);
+    fs.rmSync(lock);
+    const nothing = lstatSync(...given);
+    fs.symlinkSync(owner, lock);
+    return nothing;
+  }) as typeof lstatSync;
+  syncBuiltinESMExports();
+  await made.files.write("x.txt", "x");
+  expect(looks).toBeGreaterThan(1);
+  expect((await made.files.read("x.txt")).text).toBe("x");
+  expect((await made.files.read("file.txt")).text).toBe("before");
+});
+
 test("FS-3 a snapshot without references is forgotten, with what was kept for it", async () => {
   const { files, root } = await host();
   await (async () => {
