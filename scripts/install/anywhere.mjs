@@ -1,9 +1,18 @@
 /**
- * A program for workers and browsers: evaluations with a tool, in a transaction, as a stream, with a deadline, over the
- * wire, also where it breaks, recorded and replayed, and paced together by several requests. `check-install.ts` bundles it with every entry that
- * needs nothing of Node, and runs it where the packages are installed.
+ * A program that needs nothing of Node. It evaluates with a tool whose failed call is undone, as a stream, with a deadline,
+ * with a fake clock, recorded and replayed, and over a wire that breaks; as a worker, it also serves requests that share a
+ * pace, or a session and a budget. `check-install.ts` runs it where the packages are installed, and bundled with every such entry in
+ * workers and browsers.
  */
-import { defineEvent, definePrompt, defineSlice, defineTool, deadlineIn, isEvaluationFailure } from "@proviso/core";
+import {
+  deadlineIn,
+  defineEvent,
+  definePrompt,
+  defineSlice,
+  defineTool,
+  isEvaluationFailure,
+  trackBudget,
+} from "@proviso/core";
 import { openai } from "@proviso/adapter-openai";
 import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
@@ -95,7 +104,7 @@ export async function run(baseURL) {
   return results;
 }
 
-// All requests that a worker serves share it, and may wait for each other in it.
+// All requests that a worker serves share these, and may wait for each other.
 const shared = paced(
   modelAdapter({
     name: "constant",
@@ -106,11 +115,33 @@ const shared = paced(
   sharedPace({ requestsPerMinute: 1_200 }),
 );
 
+const waiting = defineTool({
+  name: "wait",
+  description: "Takes a moment.",
+  input: z.object({}),
+  execute: () => new Promise((resolve) => setTimeout(resolve, 20)),
+});
+const patient = definePrompt({ key: "patient", sections: [{ key: "task", text: "Wait.", tools: [waiting] }] }).bind();
+const session = createSession({ id: "shared" });
+// Less than all of them would reserve at once.
+const budget = trackBudget({ maxTotalTokens: 600 });
+
+async function inSharedSession() {
+  const usage = { inputTokens: 10, outputTokens: 5 };
+  const steps = [
+    { toolCalls: [{ name: "wait", arguments: {} }], usage },
+    { text: "yes", usage },
+  ];
+  const adapter = modelAdapter(scriptedModel(steps));
+  return adapter.evaluate(patient, { session, budget, deadline: deadlineIn(5_000) });
+}
+
 export const worker = {
   async fetch(request) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/run") return Response.json(await run(searchParams.get("wire")));
-    const { output } = await shared.evaluate("Say yes.", { deadline: deadlineIn(5_000) });
-    return new Response(output);
+    const answering =
+      pathname === "/paced" ? shared.evaluate("Say yes.", { deadline: deadlineIn(5_000) }) : inSharedSession();
+    return new Response(await answering.then(({ output }) => output, String));
   },
 };

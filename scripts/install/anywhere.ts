@@ -1,4 +1,4 @@
-/** The entries that `docs/runtimes.md` says run in workers and browsers. */
+/** The entries that `docs/runtimes.md` says run, or load, in workers and browsers. */
 export const anywhere: readonly string[] = [
   "@proviso/core",
   "@proviso/core/provider",

@@ -25,7 +25,7 @@ const expected = {
   broken: "Hello, Ada. 1",
 };
 
-/** Requests that wait for each other at 1,200 a minute. */
+/** Requests of a worker that come at once, and wait for each other. */
 const requests = 12;
 
 /** Bundles the program with every entry, from the packages in this folder. */
@@ -35,9 +35,9 @@ export async function bundleForAnywhere(here: string): Promise<string> {
   writeFileSync(input, [...all, 'export { run, worker as default } from "./anywhere.mjs";'].join("\n"));
   // Optional peers that are not installed are loaded where they are used, and stay imports here.
   const bundle = await rolldown({ input, platform: "browser", transform: { target: "es2024" }, onLog() {} });
-  const { output } = await bundle.generate({ format: "esm", codeSplitting: false });
+  const generated = await bundle.generate({ format: "esm", codeSplitting: false });
   await bundle.close();
-  return output[0].code;
+  return generated.output[0].code;
 }
 
 /** Runs the program in a worker, as one that serves many requests. @throws where anything comes to something else. */
@@ -73,11 +73,12 @@ const worker :Workerd.Worker = (
     const address = `http://127.0.0.1:${await portOf(child)}`;
     const results = await (await fetch(`${address}/run?wire=${encodeURIComponent(wire.baseURL)}`)).text();
     check(JSON.parse(results));
-    const answers = await Promise.all(
-      Array.from({ length: requests }, async () => (await fetch(`${address}/paced`)).text()),
-    );
-    if (answers.some((answer) => answer !== "yes"))
-      throw new Error(`Requests that share a pace: ${answers.join(", ")}`);
+    for (const path of ["paced", "session"]) {
+      const answers = await Promise.all(
+        Array.from({ length: requests }, async () => (await fetch(`${address}/${path}`)).text()),
+      );
+      if (answers.some((answer) => answer !== "yes")) throw new Error(`${path}: ${answers.join(", ")}`);
+    }
   } finally {
     // Where it could not begin, it has ended already.
     if (child.kill()) await once(child, "exit");
@@ -86,12 +87,12 @@ const worker :Workerd.Worker = (
 
 async function portOf(child: ReturnType<typeof spawn>): Promise<number> {
   let errors = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => (errors += text));
+  child.stderr?.setEncoding("utf8").on("data", (part: string) => (errors += part));
   const control = child.stdio[3] as NodeJS.ReadableStream;
-  let text = "";
+  let written = "";
   for await (const part of control) {
-    text += String(part);
-    for (const line of text.split("\n").slice(0, -1)) {
+    written += String(part);
+    for (const line of written.split("\n").slice(0, -1)) {
       const { event, port } = JSON.parse(line) as { readonly event: string; readonly port?: number };
       if (event === "listen" && port !== undefined) return port;
     }

@@ -8,7 +8,7 @@ import {
   unreadableBody,
 } from "@proviso/adapter-kit";
 import type { Opened, OpenResponse } from "./connection.ts";
-import { ConnectionError } from "./request-failure.ts";
+import { fromConnection } from "./request-failure.ts";
 
 /** What the headers of an answer say. */
 export interface Stated {
@@ -91,14 +91,10 @@ export interface ReadableAnswer {
 
 /**
  * The whole text of an answer; undefined: it is too long, and the rest of it is given up.
- * @throws {ConnectionError} where it cannot be read: hosts have neither words nor codes in common for that.
+ * Rejects with a ConnectionError where it cannot be read.
  */
-export async function textOf(response: ReadableAnswer): Promise<string | undefined> {
-  try {
-    return await textIn(response);
-  } catch (error) {
-    throw new ConnectionError(error);
-  }
+export function textOf(response: ReadableAnswer): Promise<string | undefined> {
+  return fromConnection(() => textIn(response));
 }
 
 async function textIn(response: ReadableAnswer): Promise<string | undefined> {

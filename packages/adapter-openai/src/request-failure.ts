@@ -18,6 +18,18 @@ export class ConnectionError extends Error {
 }
 
 /**
+ * Awaits what a connection gives.
+ * @throws {ConnectionError} for whatever it throws: hosts have neither words nor codes in common for that.
+ */
+export async function fromConnection<T>(given: () => T | PromiseLike<T>): Promise<T> {
+  try {
+    return await given();
+  } catch (error) {
+    throw new ConnectionError(error);
+  }
+}
+
+/**
  * Turns what was thrown during a request into data, by class and fields, and by message only where nothing else
  * decides. `address` is where the request went. Throws the signal's reason after an abort.
  */

@@ -2,7 +2,7 @@ import { systemClock } from "@proviso/core";
 import { longestBody, longestStream } from "@proviso/adapter-kit";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { sourceOf, type Source } from "./receive.ts";
-import { ConnectionError } from "./request-failure.ts";
+import { fromConnection } from "./request-failure.ts";
 
 /**
  * The events of a body. `received` is called for each piece of it, comments included. An event that the end of the body
@@ -24,7 +24,7 @@ export async function* serverSentEvents(body: unknown, received: () => void): As
   let bytes = 0;
   let state: "reading" | "ended" | "broken" = "reading";
   const more = async (): Promise<void> => {
-    const { done, value } = await next(source);
+    const { done, value } = await fromConnection(() => source.next());
     received();
     bytes += value?.byteLength ?? 0;
     if (bytes > longestStream) throw new RangeError(`The provider's stream is longer than ${longestStream} bytes.`);
@@ -45,14 +45,6 @@ export async function* serverSentEvents(body: unknown, received: () => void): As
     // A reader that needs no more events leaves early.
     if (state === "reading" && (await endsSoon(source))) state = "ended";
     if (state !== "ended") source.cancel();
-  }
-}
-
-async function next(source: Source): ReturnType<Source["next"]> {
-  try {
-    return await source.next();
-  } catch (error) {
-    throw new ConnectionError(error);
   }
 }
 

@@ -32,7 +32,7 @@ export interface Replayed<Output> {
 /**
  * Replays a recorded run, for a test: no adapter, key, network or clock is needed. A template is bound with the recorded
  * params.
- * @throws {DefinitionError} for anything but what `journal.replay` returns. {PromptRenderError} for a prompt that cannot be rendered any more, and for options that cannot be. {RunError} "diverged" at the first difference; "journal", whose cause is a JournalError "not_found" or "damaged".
+ * @throws {DefinitionError} for anything but what `journal.replay` returns. {PromptRenderError} for a prompt that cannot be rendered any more. {OptionError} for options that cannot be. {RunError} "diverged" at the first difference; "journal", whose cause is a JournalError "not_found" or "damaged".
  */
 export async function replay<Output>(
   prompt: Prompt<Output> | PromptTemplate<never, Output>,

@@ -47,6 +47,9 @@ describe("RPL-1 what was not recorded is thrown, and no failure of the record", 
   test("RPL-1 an option that evaluate does not have", async () => {
     const journal = await recorded();
     const options = { slices: [] } as object;
-    await expect(replay(prompt, journal.replay("one"), options)).rejects.toThrow("evaluate has no option slices.");
+    await expect(replay(prompt, journal.replay("one"), options)).rejects.toMatchObject({
+      code: "option",
+      message: expect.stringContaining("evaluate has no option slices."),
+    });
   });
 });

@@ -62,3 +62,18 @@ test("THR-2 environments of one seed give the same ids and numbers, of two seeds
   const first = new Set(drawn(1));
   for (const seed of [2, 3, 11]) expect(drawn(seed).filter((one) => first.has(one))).toEqual([]);
 });
+
+test("THR-2 without setImmediate, as in browsers, time moves too", async () => {
+  vi.stubGlobal("setImmediate", undefined);
+  // The query makes it another module, which is loaded now.
+  const another: string = "../src/testing/fake-clock.ts?in-browsers";
+  const { fakeClock: inBrowser } = (await import(another)) as { readonly fakeClock: typeof fakeClock };
+  const clock = inBrowser();
+  const woken: number[] = [];
+  for (const ms of [1_000, 2_000]) void clock.sleep(ms).then(() => woken.push(clock.now()));
+  const startedAt = clock.now();
+  await clock.advance(1_500);
+  expect(woken.map((at) => at - startedAt)).toEqual([1_000]);
+  await clock.advance(1_500);
+  expect(woken.map((at) => at - startedAt)).toEqual([1_000, 2_000]);
+});

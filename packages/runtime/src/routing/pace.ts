@@ -81,11 +81,11 @@ class QueuedPace implements Pace {
     const retryAfterMs = this.#expectedMs(now);
     if (this.#queue.size >= this.#maxQueued) return Promise.resolve({ ok: false, reason: "full", retryAfterMs });
     if (now + retryAfterMs > expiresAt) return Promise.resolve({ ok: false, reason: "deadline", retryAfterMs });
-    return this.#queued(request, now, signal);
+    return this.#waitForTurn(request, now, signal);
   }
 
   /** Waits for the turn of a request. Rejects with the signal's reason when that fires first. */
-  async #queued(request: PaceRequest, since: number, signal: AbortSignal | undefined): Promise<PaceEntry> {
+  async #waitForTurn(request: PaceRequest, since: number, signal: AbortSignal | undefined): Promise<PaceEntry> {
     const waiting = new WaitingRequest(request, since);
     const leave = (): void => {
       this.#pass();

@@ -58,9 +58,8 @@ export class RequestQueue {
 
   /** What all of them will be charged for. */
   charged(): Charged {
-    const { size: requests } = this.#requests;
     return {
-      requests,
+      requests: this.#requests.size,
       inputTokens: this.#inputTokens,
       outputTokens: this.#outputTokens,
       unknown: this.#unknown,
