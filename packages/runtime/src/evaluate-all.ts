@@ -85,7 +85,8 @@ export function evaluateAll<Output>(
         throw new DefinitionError("The results of evaluateAll are iterated once: they have a reader already.");
       isRead = true;
       const budget = trackerOf(each.budget);
-      const evaluateOne = (prompt: Prompt<Output>, signal: AbortSignal): Promise<PromptResponse<Output>> =>
+      // Async: what an adapter throws at once is a result too.
+      const evaluateOne = async (prompt: Prompt<Output>, signal: AbortSignal): Promise<PromptResponse<Output>> =>
         adapter.evaluate(prompt, { ...each, budget, signal });
       return resultsOf(prompts, evaluateOne, { concurrency, order, counts, signal: each.signal });
     },

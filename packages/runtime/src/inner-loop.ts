@@ -104,17 +104,16 @@ function requestOf(run: Run, tools: readonly ToolSpec[]): ModelRequest {
 }
 
 /** What the provider counted, unless some of it is an estimate, makes the next request's estimate better. */
-function learnFrom(run: Run, request: ModelRequest, { response, usage, messages }: AnsweredOrCut): void {
+function learnFrom(run: Run, request: ModelRequest, { response, usage, own, messages }: AnsweredOrCut): void {
   run.knownCost = undefined;
   if (usage.estimated) return;
   const { history } = run;
   if (run.limits.budget !== undefined) {
-    run.inputCorrection = correctionOf(usage.inputTokens, inputTokensOf(request, history));
+    run.inputCorrection = correctionOf(own.inputTokens, inputTokensOf(request, history));
   }
   // What a model thought is sent again only where the provider wants it back.
-  const kept =
-    response.message.providerItems === undefined ? usage.totalTokens - usage.reasoningTokens : usage.totalTokens;
-  run.knownCost = { messages: messages + 1, tokens: Math.max(usage.inputTokens, kept) };
+  const kept = response.message.providerItems === undefined ? own.totalTokens - own.reasoningTokens : own.totalTokens;
+  run.knownCost = { messages: messages + 1, tokens: Math.max(own.inputTokens, kept) };
 }
 
 /** An answer that is no answer; its payload goes with the error. */

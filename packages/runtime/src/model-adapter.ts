@@ -52,7 +52,12 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
 }
 
 function modelSetup(provider: ModelProvider): Made & { readonly provider: ModelProvider } {
-  const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
+  // A program without types may leave any of them out.
+  const {
+    tools = false,
+    nativeOutput = false,
+    reportsCost = false,
+  }: Partial<ModelProvider["capabilities"]> = provider.capabilities;
   return { provider, takesTools: tools, nativeOutput, reportsCost, isModel: true };
 }
 

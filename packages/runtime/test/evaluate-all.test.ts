@@ -300,3 +300,17 @@ test("SEC-3 a source that cannot be closed ends no process when the loop is left
   await new Promise((resolve) => setImmediate(resolve));
   expect(unhandled).toEqual([]);
 });
+
+test("an adapter of other making that throws at once fails its prompt alone", async () => {
+  const { adapter: model, clock } = slowModel(() => 1);
+  let asked = 0;
+  const adapter: typeof model = {
+    ...model,
+    evaluate(...given: Parameters<typeof model.evaluate>) {
+      if (++asked === 2) throw new TypeError("thrown at once");
+      return model.evaluate(...given);
+    },
+  } as typeof model;
+  const results = await read(evaluateAll(rows(3), { adapter, concurrency: 1 }), clock);
+  expect(results.map(({ ok }) => ok)).toEqual([true, false, true]);
+});

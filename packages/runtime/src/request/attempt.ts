@@ -43,7 +43,10 @@ export interface Work extends Asked {
 export interface Answered {
   readonly failure?: undefined;
   readonly response: ModelResponse;
+  /** What all tries have cost, where several models were asked. */
   readonly usage: Usage;
+  /** What this answer alone has cost. */
+  readonly own: Usage;
   readonly stop: Failure | undefined;
 }
 
@@ -205,9 +208,9 @@ function chargeRequest(
   const passed = run.limits.check("response");
   deltas?.complete(answer.message);
   // What another try has cost is no cost of this answer.
-  const own = answer.route?.findLast(({ outcome }) => outcome === "answered")?.usage;
-  const stop = passed ?? run.limits.unpriced(own === undefined ? usage : countUsage(own, noUsage));
-  return { response: answer, usage, stop };
+  const answered = answer.route?.findLast(({ outcome }) => outcome === "answered" || outcome === "truncated")?.usage;
+  const own = answered === undefined ? usage : countUsage(answered, noUsage);
+  return { response: answer, usage, own, stop: passed ?? run.limits.unpriced(own) };
 }
 
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */

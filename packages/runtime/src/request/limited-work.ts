@@ -91,8 +91,8 @@ function boundsOf(provider: ModelProvider, run: Run): AnswerBounds {
 /** An answer that ended well before the limit was cut short by something else: the model's own bound, its window. */
 function isCut(answer: Answered | ModelFailure, limit: number): boolean {
   if (answer.failure !== undefined) return answer.failure === "provider" && answer.reason === "truncated";
-  const { response, usage } = answer;
-  return response.finishReason === "length" && (usage.estimated || usage.outputTokens >= 0.9 * limit);
+  const { response, usage, own } = answer;
+  return response.finishReason === "length" && (usage.estimated || own.outputTokens >= 0.9 * limit);
 }
 
 /** What is known of how long an answer can be. */

@@ -44,7 +44,7 @@ function invalid(message: string, payload: unknown): ModelFailure {
   return { failure: "provider", reason: "invalid_response", message, payload };
 }
 
-function thrown(cause: unknown): ModelFailure {
+export function thrown(cause: unknown): ModelFailure {
   const message = withShownAddresses(messageOf(cause));
   try {
     if (isUnreachable(cause)) return { ...networkFailure(cause), cause };

@@ -7,6 +7,7 @@ import type { ModelDelta } from "@proviso/core/provider";
 import { onAbort } from "../abort.ts";
 import { elapsedMs } from "../environment.ts";
 import { isChainProvider } from "../request/chain.ts";
+import { thrown } from "../request/model-answer.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
 import { textOf } from "../streaming/deltas.ts";
@@ -61,8 +62,10 @@ class Try {
 
 interface Ended {
   readonly one: Try;
-  /** undefined: it was aborted before it was sent. */
+  /** undefined: it was aborted before it was sent, or could not be asked at all. */
   readonly tried: Tried | undefined;
+  /** What it threw; undefined where it has ended as it should. */
+  readonly cause?: unknown;
 }
 
 /** A try that was sent and has lost. */
@@ -118,7 +121,8 @@ export class HedgedRequest {
       one.ends();
       if (tried === undefined) {
         this.#request.signal.throwIfAborted();
-        continue;
+        this.#othersLose(one);
+        return this.#whole(thrown(ended.cause), skipped, queuedMs);
       }
       one.steps = tried.steps;
       queuedMs = tried.queuedMs;
@@ -149,10 +153,12 @@ export class HedgedRequest {
       onDelta: onDelta && ((delta: ModelDelta) => this.#take(one, delta, onDelta)),
       onSent: () => void (one.isSent = true),
     };
-    const over = (tried?: Tried): Ended => ({ one, tried });
     this.#running.set(
       one,
-      tryMember(member, asking).then(over, () => over()),
+      tryMember(member, asking).then(
+        (tried): Ended => ({ one, tried }),
+        (cause: unknown): Ended => ({ one, tried: undefined, cause }),
+      ),
     );
     return true;
   }

@@ -89,6 +89,9 @@ export async function tryMember(member: Member, asking: Asking): Promise<Tried> 
         { signal: request.signal, expiresAt: run.limits.deadline?.expiresAt.getTime() },
       ));
     if (entry?.ok === false) return unsent(asked, entry.retryAfterMs);
+    // A turn that comes after the abort is not used.
+    if (request.signal.aborted) entry?.turn.giveBack();
+    request.signal.throwIfAborted();
     turn = entry?.turn;
     asking.onSent?.();
     let streamed = "";
@@ -146,6 +149,7 @@ async function withFiles(
   request: ModelRequest,
 ): Promise<ModelResponse | ModelFailure> {
   const prepared = await files.prepare(request, provider);
+  request.signal.throwIfAborted();
   if (!isFailure(prepared)) return provider.generate(prepared);
   return { failure: "provider", reason: "bad_request", message: prepared.message };
 }
