@@ -52,12 +52,7 @@ export function modelAdapter(provider: ModelProvider, options: AdapterOptions = 
 }
 
 function modelSetup(provider: ModelProvider): Made & { readonly provider: ModelProvider } {
-  // A program without types may leave any of them out.
-  const {
-    tools = false,
-    nativeOutput = false,
-    reportsCost = false,
-  }: Partial<ModelProvider["capabilities"]> = provider.capabilities;
+  const { tools, nativeOutput, reportsCost = false } = provider.capabilities;
   return { provider, takesTools: tools, nativeOutput, reportsCost, isModel: true };
 }
 
