@@ -301,7 +301,7 @@ test("SEC-3 a source that cannot be closed ends no process when the loop is left
   expect(unhandled).toEqual([]);
 });
 
-test("an adapter of other making that throws at once fails its prompt alone", async () => {
+test("BAT-2 an adapter of other making that throws at once fails its prompt alone", async () => {
   const { adapter: model, clock } = slowModel(() => 1);
   let asked = 0;
   const adapter: typeof model = {

@@ -44,6 +44,7 @@ function invalid(message: string, payload: unknown): ModelFailure {
   return { failure: "provider", reason: "invalid_response", message, payload };
 }
 
+/** What a provider threw, as the failure that it should have returned. */
 export function thrown(cause: unknown): ModelFailure {
   const message = withShownAddresses(messageOf(cause));
   try {

@@ -64,7 +64,7 @@ interface Ended {
   readonly one: Try;
   /** undefined: it was aborted before it was sent, or could not be asked at all. */
   readonly tried: Tried | undefined;
-  /** What it threw; undefined where it has ended as it should. */
+  /** What it rejected with, where `tried` is undefined. */
   readonly cause?: unknown;
 }
 

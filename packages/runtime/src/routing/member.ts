@@ -70,7 +70,7 @@ export interface Asking {
   readonly onSent?: (() => void) | undefined;
 }
 
-/** Asks once, at the member's own pace. Rejects only with the reason of the request's signal. */
+/** Asks once, at the member's own pace. Rejects with the reason of the request's signal, or with what the pace threw. */
 export async function tryMember(member: Member, asking: Asking): Promise<Tried> {
   const { run, provider, request, onDelta } = asking;
   const clock = liveClock(run);
