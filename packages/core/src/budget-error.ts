@@ -10,7 +10,7 @@ export interface BudgetState {
   readonly dimension: BudgetDimension;
   /** The limit that the budget was made with. */
   readonly limit: number;
-  /** What all evaluations that share the budget have spent. */
+  /** What all evaluations that share the budget have spent, the request under way included. */
   readonly spent: number;
   /** What other requests that are under way may still spend. */
   readonly reserved: number;
@@ -29,7 +29,7 @@ export class BudgetExceededError extends PromptEvaluationError implements Budget
   readonly dimension: BudgetDimension;
   /** The limit that the budget was made with: tokens, or US dollars for "cost". */
   readonly limit: number;
-  /** What all evaluations that share the budget have spent. */
+  /** What all evaluations that share the budget have spent, the request under way included. */
   readonly spent: number;
   /** What other requests that are under way may still spend. */
   readonly reserved: number;

@@ -1,3 +1,4 @@
+import { acrossCopies } from "./across-copies.ts";
 import type { BudgetExceededError } from "./budget-error.ts";
 import { ProvisoError } from "./errors.ts";
 import type { EvaluationPhase, ProviderErrorReason, ThrottleKind } from "./failure-kinds.ts";
@@ -9,6 +10,7 @@ import type { RunError } from "./run-error.ts";
 import type { Message } from "./provider/message.ts";
 import type { ToolInvoked } from "./state/events.ts";
 import type { DeadlockError, RestoreError } from "./transaction-errors.ts";
+import { isObjectOrFunction } from "./values.ts";
 
 /** The fields of an EvaluationFailure beside its message. */
 export interface EvaluationDetails {
@@ -53,7 +55,15 @@ export abstract class PromptEvaluationError extends ProvisoError {
     this.usage = details.usage;
     this.messages = details.messages;
     this.toolResults = details.toolResults;
+    failures().add(this);
   }
+}
+
+let made: WeakSet<object> | undefined;
+
+/** The failures that any copy of this package has made. */
+function failures(): WeakSet<object> {
+  return (made ??= acrossCopies("core: evaluation failures, 1", () => new WeakSet<object>()));
 }
 
 /**
@@ -187,10 +197,10 @@ export type EvaluationFailure =
   | DeadlockError
   | RunError;
 
-/** Returns whether an error is one that `evaluate` throws. Never throws. */
+/** Returns whether an error is one that `evaluate` throws, of this copy of the package or of another one. Never throws. */
 export function isEvaluationFailure(error: unknown): error is EvaluationFailure {
   try {
-    return error instanceof PromptEvaluationError;
+    return error instanceof PromptEvaluationError || (isObjectOrFunction(error) && failures().has(error));
   } catch {
     // A revoked proxy cannot even be asked for its class.
     return false;

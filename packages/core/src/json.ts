@@ -41,11 +41,17 @@ export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { ok: false, error: `not JSON: ${(error as SyntaxError).message}` };
+    return { ok: false, error: `not JSON: ${(error as SyntaxError).message.replace(cutExcerpt, "")}` };
   }
   const key = mayHoldForbiddenKey(text) ? findForbiddenKey(value) : undefined;
   return key === undefined ? { ok: true, value } : { ok: false, error: `the key "${key}" is not allowed` };
 }
+
+/**
+ * What V8 shows of a text that is longer: `Unexpected token 's', ..."key": sk-ve"... is not valid JSON`. It may end inside
+ * a secret, which is found no more then.
+ */
+const cutExcerpt = /, (?:\.\.\.".*"|".*"\.\.\.)(?:\.\.\.)?(?= is not valid JSON$)/s;
 
 /**
  * Reads JSON that this framework wrote into a record of its own: of any size, and with whatever keys the values had that
@@ -138,8 +144,17 @@ export function whyNoJson(value: unknown): string | undefined {
     if (!isWritable(value, 0)) JSON.stringify(value);
     return undefined;
   } catch (error) {
+    if (isOutOfStack(error)) return `it ${tooDeep}.`;
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** What a walk through a value found, in words. */
+export const tooDeep = "nests too deep";
+
+/** Whether a walk through a value met the end of the stack, in the words of the engines. */
+export function isOutOfStack(error: unknown): boolean {
+  return error instanceof Error && /maximum call stack|too much recursion/iu.test(error.message);
 }
 
 /** false: perhaps not. */

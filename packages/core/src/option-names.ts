@@ -11,8 +11,8 @@ export type OptionNames<T> = { readonly [K in keyof T]-?: true };
  */
 const elsewhere: ReadonlyMap<string, readonly string[]> = new Map([
   ["id", ["key", "name"]],
-  ["maxTokens", ["maxOutputTokens", "maxTotalTokens", "settings=settings: { maxOutputTokens }"]],
-  ["max_tokens", ["maxOutputTokens", "settings=settings: { maxOutputTokens }"]],
+  ["maxTokens", ["maxTotalTokens", "maxOutputTokens", "settings=settings: { maxOutputTokens }"]],
+  ["max_tokens", ["maxTotalTokens", "maxOutputTokens", "settings=settings: { maxOutputTokens }"]],
   ["max_completion_tokens", ["maxOutputTokens", "settings=settings: { maxOutputTokens }"]],
   ["maxOutputTokens", ["settings=settings: { maxOutputTokens }"]],
   ["temperature", ["settings=settings: { temperature }"]],

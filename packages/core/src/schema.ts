@@ -4,8 +4,9 @@ import { type JsonSchema, resolveRef } from "./json-schema.ts";
 import { awaited, ownChecksOf } from "./own-checks.ts";
 import { noSchema, unprintable } from "./schema-faults.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
+import { issueOf, pathText } from "./schema-issues.ts";
 import { wellFormedSchema } from "./well-formed-schema.ts";
-import type { StandardIssue, StandardProps, StandardResult } from "./standard-schema.ts";
+import type { StandardProps, StandardResult } from "./standard-schema.ts";
 import { notValidated, unknownKeysIn } from "./unknown-keys.ts";
 
 export type { JsonSchema } from "./json-schema.ts";
@@ -68,44 +69,24 @@ function resultIn<T>(returned: unknown): StandardResult<T> {
   throw new TypeError(`The schema's validate returned ${describeValue(returned)}, which has neither value nor issues.`);
 }
 
-/** Like `parseWithSchema`, but synchronous. Throws a DefinitionError when the schema validates asynchronously. */
-export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown): SchemaResult<T> {
+/** Like `parseWithSchema`, but synchronous. Throws a DefinitionError about `what` when the schema validates asynchronously. */
+export function parseWithSchemaSync<T>(schema: Schema<unknown, T>, value: unknown, what?: string): SchemaResult<T> {
   // No check of the schema is begun: nothing would wait for it.
-  if (ownChecksOf(schema) === 2) throw asynchronous();
+  if (ownChecksOf(schema) === 2) throw asynchronous(what);
   const result = settled(schema, value, schema["~standard"].validate(value));
   if (!(result instanceof Promise)) return result;
   // The result is not used any more.
   result.catch(() => {});
-  throw asynchronous();
+  throw asynchronous(what);
 }
 
-function asynchronous(): DefinitionError {
-  return new DefinitionError("An asynchronous schema cannot be used here.");
+function asynchronous(what = "A value"): DefinitionError {
+  return new DefinitionError(
+    `${what} cannot be checked: an asynchronous schema cannot be used here. Leave out its checks and transforms that are async or return promises, and do their work before.`,
+  );
 }
 
 const mostIssues = 100;
-const mostDescribed = 20;
-/** UTF-16 units: of a path in an issue, and of a path and a message that are described. */
-const longestPath = 1_000;
-const longestShownPath = 200;
-const longestMessage = 1_000;
-
-/**
- * "path: message; path: message", as a model or a person reads it: the first 20, and how many more there are. A path is
- * cut at 200 characters, a message at 1,000. `unlisted` counts issues that the list leaves out. Default 0.
- */
-export function describeIssues(issues: readonly SchemaIssue[], unlisted = 0): string {
-  const described = issues.slice(0, mostDescribed).map(({ path, message }) => {
-    const cut = shortened(message, longestMessage);
-    return path === "" ? cut : `${shortened(path, longestShownPath)}: ${cut}`;
-  });
-  const more = issues.length - described.length + unlisted;
-  return [...described, ...(more > 0 ? [`and ${more.toLocaleString("en-US")} more`] : [])].join("; ");
-}
-
-function shortened(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}…`;
-}
 
 type Side = "input" | "output";
 const newCache = (): Record<Side, WeakMap<object, JsonSchema>> => ({ input: new WeakMap(), output: new WeakMap() });
@@ -171,8 +152,8 @@ function settle<T>(
   const validated = result.issues === undefined ? result.value : notValidated;
   const unknown = unknownIssues(schema, known, given, validated);
   if (result.issues === undefined && unknown.count === 0) return { ok: true, value: result.value };
-  const own = result.issues ?? [];
-  const listed = own.slice(0, mostIssues).map(({ path, message }) => ({ path: pathText(path ?? []), message }));
+  const own = result.issues?.length === 0 && unknown.count === 0 ? [undefined] : (result.issues ?? []);
+  const listed = own.slice(0, mostIssues).map(issueOf);
   const paths = new Set(listed.map(({ path }) => path));
   const added = unknown.issues.filter(({ path }) => !paths.has(path));
   const issues = [...listed, ...added].slice(0, mostIssues);
@@ -195,17 +176,6 @@ function unknownIssues(
 }
 
 const noIssues = Object.freeze({ issues: [], count: 0 });
-
-/** Keys with dots between: not put together beyond what is shown, for a key may be as long as the whole text. */
-function pathText(path: NonNullable<StandardIssue["path"]>): string {
-  let text = "";
-  for (const [index, part] of path.entries()) {
-    if (text.length > longestPath) break;
-    const key = String(typeof part === "object" ? part.key : part);
-    text += index === 0 ? key : `.${key}`;
-  }
-  return shortened(text, longestPath);
-}
 
 /** The usual case, seen at a glance: an object of plain values, all of them named. */
 function isFlatAndKnown({ type, properties, allOf, anyOf, oneOf }: JsonSchema, value: unknown): boolean {

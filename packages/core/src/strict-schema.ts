@@ -31,7 +31,10 @@ const formats = new Set(["date-time", "time", "date", "duration", "email", "host
 export function strictSchema(schema: JsonSchema): StrictSchema | undefined {
   if (schema["type"] !== "object") return undefined;
   try {
-    return { schema: tighten(schema), restore: (value) => dropAbsent(schema, schema, value) };
+    return {
+      schema: tighten(schema),
+      restore: (value) => dropAbsent({ root: schema, known: new Map() }, schema, value),
+    };
   } catch (error) {
     if (error === cannotBeStrict) return undefined;
     throw error;
@@ -52,9 +55,10 @@ function tighten(schema: unknown): JsonSchema {
     else if (keyword === "const") Object.assign(out, value === null ? { type: "null" } : { enum: [value] });
     else if (!["properties", "required", "additionalProperties"].includes(keyword)) out[keyword] = value;
   }
-  if (schema["type"] === "object") Object.assign(out, tightenObject(schema));
+  const types = [schema["type"]].flat();
+  if (types.includes("object")) Object.assign(out, tightenObject(schema));
   const typed = ["type", "anyOf", "$ref", "enum"].some((keyword) => keyword in out);
-  if (!typed || (schema["type"] === "array" && !("items" in out))) throw cannotBeStrict;
+  if (!typed || (types.includes("array") && !("items" in out))) throw cannotBeStrict;
   return "$ref" in out ? aloneIn(out) : out;
 }
 
@@ -80,7 +84,7 @@ function tightenObject(schema: JsonSchema): JsonSchema {
 }
 
 function nullable(schema: JsonSchema): JsonSchema {
-  if (allowsNull(schema)) return schema;
+  if (allowsNull(schema, schema)) return schema;
   if ("type" in schema && !("enum" in schema)) return { ...schema, type: [schema["type"], "null"].flat() };
   if (Array.isArray(schema["anyOf"]))
     return { ...schema, anyOf: [...(schema["anyOf"] as unknown[]), { type: "null" }] };
@@ -88,45 +92,91 @@ function nullable(schema: JsonSchema): JsonSchema {
   return { anyOf: [rest, { type: "null" }], ...(description === undefined ? {} : { description }) };
 }
 
-function allowsNull(schema: JsonSchema): boolean {
-  const type = schema["type"];
-  if (type === "null" || (Array.isArray(type) && type.includes("null"))) return true;
-  const branches: unknown = schema["anyOf"] ?? schema["oneOf"];
-  return Array.isArray(branches) && branches.some((branch) => isRecord(branch) && allowsNull(branch));
+function allowsNull(root: JsonSchema, schema: JsonSchema): boolean {
+  return leavesOf(root, schema).some((leaf) => takes(leaf, null));
 }
 
-function dropAbsent(root: JsonSchema, schema: unknown, value: unknown): unknown {
-  if (!isRecord(schema) || typeof value !== "object" || value === null) return value;
-  if (typeof schema["$ref"] === "string") return dropAbsent(root, resolveRef(root, schema["$ref"]), value);
-  const branches = schema["anyOf"] ?? schema["oneOf"];
-  if (Array.isArray(branches)) return dropAbsent(root, branchOf(root, branches, value), value);
-  if (Array.isArray(value)) return value.map((item) => dropAbsent(root, schema["items"], item));
-  const properties = isRecord(schema["properties"]) ? schema["properties"] : {};
-  const required = requiredOf(schema);
+/** A way back. What was found out is remembered: parts of a union would look at what they share again and again. */
+interface Restoring {
+  readonly root: JsonSchema;
+  readonly known: Map<unknown, WeakMap<object, boolean>>;
+}
+
+function dropAbsent(way: Restoring, schema: unknown, value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const leaf = leafFor(way, schema, value);
+  if (leaf === undefined) return value;
+  if (Array.isArray(value)) return value.map((item) => dropAbsent(way, leaf["items"], item));
+  const properties = propertiesOf(leaf);
+  const required = requiredOf(leaf);
   const kept = Object.entries(value).filter(([key, item]) => {
     const property = properties[key];
-    return item !== null || required.has(key) || (isRecord(property) && allowsNull(property));
+    return item !== null || required.has(key) || (isRecord(property) && allowsNull(way.root, property));
   });
-  return Object.fromEntries(kept.map(([key, item]) => [key, dropAbsent(root, properties[key], item)]));
+  return Object.fromEntries(kept.map(([key, item]) => [key, dropAbsent(way, properties[key], item)]));
 }
 
-/** The branch that an answer was written for: its discriminators fit, an absent one as null, and it knows all keys. */
-function branchOf(root: JsonSchema, branches: readonly unknown[], value: object): unknown {
-  const present = Array.isArray(value) ? value : withoutNulls(value);
-  return branches
-    .map((branch) =>
-      isRecord(branch) && typeof branch["$ref"] === "string" ? resolveRef(root, branch["$ref"]) : branch,
-    )
-    .find((branch) => {
-      if (!isRecord(branch) || branch["type"] !== (Array.isArray(value) ? "array" : "object")) return false;
-      if (Array.isArray(value)) return true;
-      const properties = isRecord(branch["properties"]) ? branch["properties"] : {};
-      return mayFit(root, branch, present) && Object.keys(value).every((key) => Object.hasOwn(properties, key));
-    });
+/** What a schema consists of when references are followed and unions in unions are taken apart. */
+function leavesOf(root: JsonSchema, schema: unknown, seen = new Set<unknown>()): readonly JsonSchema[] {
+  if (!isRecord(schema) || seen.has(schema)) return [];
+  seen.add(schema);
+  if (typeof schema["$ref"] === "string") return leavesOf(root, resolveRef(root, schema["$ref"]), seen);
+  const branches = schema["anyOf"] ?? schema["oneOf"];
+  return Array.isArray(branches) ? branches.flatMap((branch) => leavesOf(root, branch, seen)) : [schema];
+}
+
+/** The leaf that an answer was written for. The first that may be it stands in while an answer is incomplete. */
+function leafFor(way: Restoring, schema: unknown, value: object): JsonSchema | undefined {
+  const leaves = leavesOf(way.root, schema);
+  if (leaves.length < 2) return leaves[0];
+  const possible = leaves.filter((leaf) => mayBeFor(way.root, leaf, value));
+  return possible.length < 2 ? possible[0] : (possible.find((leaf) => isFor(way, leaf, value)) ?? possible[0]);
+}
+
+/** Whether its discriminators fit, an absent one as null, and it knows all keys. */
+function mayBeFor(root: JsonSchema, leaf: JsonSchema, value: object): boolean {
+  if (!takes(leaf, value)) return false;
+  if (Array.isArray(value)) return true;
+  const properties = propertiesOf(leaf);
+  return mayFit(root, leaf, withoutNulls(value)) && Object.keys(value).every((key) => Object.hasOwn(properties, key));
+}
+
+/** Whether a strict provider can have answered this for the schema: it gives every key, an absent one as null. */
+function isFor(way: Restoring, schema: unknown, value: unknown): boolean {
+  const leaves = leavesOf(way.root, schema);
+  if (typeof value !== "object" || value === null) return leaves.some((leaf) => takes(leaf, value));
+  const known = way.known.get(schema) ?? new WeakMap<object, boolean>();
+  way.known.set(schema, known);
+  const found =
+    known.get(value) ?? leaves.some((leaf) => mayBeFor(way.root, leaf, value) && partsFit(way, leaf, value));
+  known.set(value, found);
+  return found;
+}
+
+function partsFit(way: Restoring, leaf: JsonSchema, value: object): boolean {
+  if (Array.isArray(value)) return value.every((item) => isFor(way, leaf["items"], item));
+  const required = requiredOf(leaf);
+  return Object.entries(propertiesOf(leaf)).every(([key, property]) => {
+    const item = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+    return (item === null && !required.has(key)) || isFor(way, property, item);
+  });
+}
+
+/** Whether the type of a leaf, its constant and its enum allow a value. */
+function takes(leaf: JsonSchema, value: unknown): boolean {
+  const kind = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+  const { type = kind, enum: allowed = [value], const: only = value } = leaf;
+  const types = [type].flat();
+  if (!types.includes(kind) && !(Number.isInteger(value) && types.includes("integer"))) return false;
+  return only === value && Array.isArray(allowed) && allowed.includes(value);
 }
 
 function withoutNulls(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null));
+}
+
+function propertiesOf(schema: JsonSchema): JsonSchema {
+  return isRecord(schema["properties"]) ? schema["properties"] : {};
 }
 
 function requiredOf(schema: JsonSchema): ReadonlySet<string> {

@@ -77,7 +77,9 @@ describe("PRM-2 asynchronous schemas", () => {
   test("PRM-2 an asynchronous params schema is refused", () => {
     const error = caught(() => define(z.object({ name: z.string().refine(async () => true) })).bind({ name: "x" }));
     expect(error).toBeInstanceOf(DefinitionError);
-    expect(error.message).toContain("asynchronous");
+    expect(error.message).toMatch(
+      /^The params of "a\/b" cannot be checked: an asynchronous schema cannot be used here\./u,
+    );
   });
 
   test("PRM-2 a late rejection of an asynchronous schema is swallowed, not unhandled", async () => {
@@ -94,4 +96,13 @@ describe("PRM-2 asynchronous schemas", () => {
     // An unhandled rejection would fail the run here.
     await new Promise((resolve) => setTimeout(resolve, 0));
   });
+});
+
+test("PRM-2 params that nest too deep to be kept are refused by name", () => {
+  let value: unknown = {};
+  for (let level = 0; level < 20_000; level++) value = { a: value };
+  const deep = definePrompt({ ns: "a", key: "b", params: z.object({ value: z.unknown() }), sections: [] });
+  const error = caught(() => deep.bind({ value }));
+  expect(error).toBeInstanceOf(DefinitionError);
+  expect(error.message).toBe('The params of "a/b" cannot be kept: a value in them nests too deep.');
 });

@@ -74,7 +74,7 @@ async function checked(source: string): Promise<Checked> {
 
 test(
   "PRM-12 a prompt of 40 inline sections type-checks in under 200,000 instantiations",
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async () => {
     const { instantiations, output } = await checked(imports + definition(40));
     expect(output).not.toMatch(/error TS/);
@@ -85,7 +85,7 @@ test(
 
 test(
   "PRM-12 PRM-3 and its texts are still checked: the last one's unknown placeholder is an error",
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async () => {
     const source = (imports + definition(40)).replace("Part 39 for {{name}}.", "Part 39 for {{nmae}}.");
     const { output } = await checked(source);

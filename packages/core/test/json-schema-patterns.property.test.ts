@@ -65,14 +65,76 @@ describe("TOOL-18 LIM-9 a pattern takes no time that doubles with each character
     expect(issuesOf(pattern, text)).toBe(isMatched ? "" : `must match the pattern ${JSON.stringify(pattern)}`);
     if (text.length > 1) expect(issuesOf(pattern, `${text}!\n`) === "").toBe(/^[(.]/.test(pattern) && isMatched);
     const { user, system } = process.cpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(5_000);
+    expect((user + system) / 1_000).toBeLessThan(15_000);
   });
 
   test("TOOL-18 a pattern that looks around is tested with short texts, and a long one fails the call", () => {
     const password = "^(?=.*[A-Z])(?=.*\\d).{8,}$";
     expect(issuesOf(password, "Password1")).toBe("");
     expect(issuesOf(password, "password1")).toContain("must match the pattern");
-    expect(() => issuesOf(password, "P1".repeat(500))).toThrow("a text of 1000 characters is too long for its pattern");
+    const behind = "^.*(?<=[A-Z]).*\\d.*$";
+    expect(issuesOf(behind, "Password1")).toBe("");
+    expect(() => issuesOf(behind, "P1".repeat(500))).toThrow("a text of 1000 characters is too long for its pattern");
+  });
+
+  test("TOOL-18 conditions at the beginning of a pattern are tested with texts of any length", () => {
+    const email = "^(?!\\.)(?!.*\\.\\.)[\\w.+-]*[\\w+-]@(?:[a-z\\d][a-z\\d-]*\\.)+[a-z]{2,}$";
+    expect(issuesOf(email, "ada.lovelace@analytical-engines.example.org")).toBe("");
+    expect(issuesOf(email, `${"a".repeat(2_000)}@example.org`)).toBe("");
+    for (const wrong of [".ada@example.org", "a..b@example.org", "ada@example", "a".repeat(5_000)]) {
+      expect(issuesOf(email, wrong)).toContain("must match the pattern");
+    }
+    expect(issuesOf("^(?=.*[A-Z])(?=.*\\d).{8,}$", "P1".repeat(500))).toBe("");
+  });
+
+  test("TOOL-18 a pattern that begins with conditions and refers back is tested as a whole", () => {
+    const pattern = compilePattern("^(?=(a))\\w(b)\\1$");
+    expect([pattern?.test("aba"), pattern?.test("abb")]).toEqual([true, false]);
+  });
+
+  test("TOOL-18 conditions at the beginning come to what the platform's engine finds", () => {
+    const conditions = fc.array(fc.tuple(fc.constantFrom("(?=", "(?!"), patterns), { minLength: 1, maxLength: 2 });
+    fc.assert(
+      fc.property(conditions, patterns, texts, (before, source, text) => {
+        const whole = `^${before.map(([sign, inside]) => `${sign}${inside})`).join("")}${source}`;
+        let native: RegExp;
+        try {
+          native = new RegExp(whole, "u");
+        } catch {
+          return;
+        }
+        // An alternative outside of all groups is no part of what the conditions stand before.
+        fc.pre(!source.includes("|"));
+        expect(compilePattern(whole)?.test(text)).toBe(native.test(text));
+      }),
+      { seed: 7, numRuns: inject("exhaustive") ? 3_000 : 1_000 },
+    );
+  });
+
+  test.each([
+    ["that take a character", "^", "(?:a|[ab])", "c"],
+    ["in an alternative", "^(?:", "(?:a|[ab])", "c|x)"],
+    ["that may be empty", "^", "(?:|)", "c"],
+    ["that may be left out", "^", "(?:a?|b?)", "c"],
+    ["in what is repeated", "^(?:", "(?:|)", "a)*c"],
+  ])("TOOL-18 LIM-9 many alternatives one after another, %s", (_, before, alternatives, after) => {
+    const pattern = `${before}${alternatives.repeat(40)}${after}`;
+    const since = process.cpuUsage();
+    for (const text of ["", "a", "a".repeat(100)]) {
+      expect(issuesOf(pattern, text)).toContain("must match the pattern");
+      expect(() => issuesOf(`(?!z)${pattern}`, text)).toThrow("is too long for its pattern");
+    }
+    const { user, system } = process.cpuUsage(since);
+    expect((user + system) / 1_000).toBeLessThan(6_000);
+  });
+
+  test("TOOL-18 LIM-9 a pattern that looks around is refused where its alternatives have too many ways", () => {
+    expect(() => issuesOf(`^b?(?=a)${"(?:a|[ab])".repeat(27)}c`, "a".repeat(100))).toThrow("too long for its pattern");
+    expect(() => issuesOf("^b?(?!z)(?:|){40}c", "")).toThrow("is too long for its pattern");
+    expect(issuesOf("^(?!z)(?:|){40}c", "")).toContain("must match the pattern");
+    expect(issuesOf("^(?:|){40}c", "")).toContain("must match the pattern");
+    expect(() => issuesOf("(?:|)".repeat(900), "a")).toThrow("is too long for its pattern");
+    expect(issuesOf("^(?!0000)\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])$", "2026-11-28")).toBe("");
   });
 
   test.each([
@@ -84,7 +146,7 @@ describe("TOOL-18 LIM-9 a pattern takes no time that doubles with each character
     const before = process.cpuUsage();
     expect(compilePattern(pattern)?.test("")).toBe(new RegExp(pattern, "u").test(""));
     const { user, system } = process.cpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(2_000);
+    expect((user + system) / 1_000).toBeLessThan(6_000);
   });
 });
 
@@ -120,5 +182,5 @@ test("TOOL-18 LIM-9 what each part of a schema costs is counted: large enums, le
     ),
   ).toThrow("too involved");
   const { user, system } = process.cpuUsage(before);
-  expect((user + system) / 1_000).toBeLessThan(5_000);
+  expect((user + system) / 1_000).toBeLessThan(15_000);
 });

@@ -67,6 +67,13 @@ describe("TOOL-18 each keyword is checked, and what does not fit is reported wit
     [{ minimum: 3 }, 2, ["a: must be at least 3"]],
     [{ exclusiveMaximum: 3 }, 3, ["a: must be less than 3"]],
     [{ multipleOf: 0.1 }, 0.3, []],
+    [{ multipleOf: 0.01 }, 19.99, []],
+    [{ multipleOf: 1e-7 }, 123456.1234567, []],
+    [{ multipleOf: 1e10 }, 0, []],
+    [{ multipleOf: 1e10 }, 1, ["a: must be a multiple of 10000000000"]],
+    [{ multipleOf: 1e10 }, 1e10 + 1, ["a: must be a multiple of 10000000000"]],
+    [{ multipleOf: 1 }, 1e-10, ["a: must be a multiple of 1"]],
+    [{ multipleOf: 2 }, Number.MAX_SAFE_INTEGER, ["a: must be a multiple of 2"]],
     [{ multipleOf: 0.1 }, 0.35, ["a: must be a multiple of 0.1"]],
     [
       { uniqueItems: true },

@@ -64,7 +64,7 @@ describe("ERR-4 an unknown option is refused, and the one that may be meant is n
     [
       "trackBudget",
       () => trackBudget({ maxTokens: 5 } as never),
-      "A budget has no option maxTokens. Did you mean maxOutputTokens?",
+      "A budget has no option maxTokens. Did you mean maxTotalTokens?",
     ],
     ["provideFactory", () => provideFactory(key, () => 1, { scopes: "toolCall" } as never), "Did you mean scope?"],
     [

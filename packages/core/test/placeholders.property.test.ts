@@ -42,7 +42,7 @@ describe("PRM-3 hostile texts", () => {
 
   test(
     "PRM-3 PRM-4 OVR-1 hostile templates: each value verbatim, exactly once, in its definition's and its override's place",
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     () => {
       fc.assert(
         fc.property(hostileTemplate, ({ parts, title, values, summary }) => {

@@ -1,4 +1,4 @@
-import { parseWithSchema, parseWithSchemaSync } from "@proviso/core/internal";
+import { describeIssues, parseWithSchema, parseWithSchemaSync } from "@proviso/core/internal";
 import type { Schema } from "@proviso/core";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
@@ -23,7 +23,7 @@ describe("TOOL-2 what a library's validate returns", () => {
     const parsing = parseWithSchema(schemaOf(validate), {});
     expect(parsing).toBeInstanceOf(Promise);
     expect(await parsing).toEqual({ ok: false, issues: [{ path: "amount", message: "at most 10" }] });
-    expect(() => parseWithSchemaSync(schemaOf(validate), {})).toThrow("An asynchronous schema cannot be used here.");
+    expect(() => parseWithSchemaSync(schemaOf(validate), {})).toThrow("an asynchronous schema cannot be used here.");
   });
 
   test.each<readonly [string, unknown]>([
@@ -62,5 +62,28 @@ describe("TOOL-2 what a library's validate returns", () => {
         undefined,
       ),
     ).toEqual({ ok: true, value: undefined });
+  });
+
+  const silent = { path: "", message: "the schema refuses it, and does not say why" };
+  test.each<readonly [string, readonly unknown[], { readonly path: string; readonly message: string }]>([
+    ["no issue", [], silent],
+    ["an issue without a message", [{ path: ["a"] }], { ...silent, path: "a" }],
+    ["an issue that is null", [null], silent],
+    ["an issue that is a text", ["too odd"], { path: "", message: "too odd" }],
+    ["a path that is a text", [{ path: "a", message: "too odd" }], { path: "a", message: "too odd" }],
+    ["a path that is a number", [{ path: 3, message: "too odd" }], { path: "3", message: "too odd" }],
+    ["a path that is null", [{ path: null, message: "too odd" }], { path: "", message: "too odd" }],
+    ["a path with null in it", [{ path: ["a", null], message: "too odd" }], { path: "a.null", message: "too odd" }],
+  ])("TOOL-2 a refusal with %s says what it can", (_, issues, expected) => {
+    const result = parseWithSchemaSync(
+      schemaOf(() => ({ issues })),
+      {},
+    );
+    expect(result).toEqual({ ok: false, issues: [expected] });
+  });
+
+  test("TOOL-2 a message that ends its own sentence makes no second full stop, and three dots stay", () => {
+    const issues = ["Must be paid.", "Not yet...", "odd"].map((message) => ({ path: "a", message }));
+    expect(describeIssues(issues)).toBe("a: Must be paid; a: Not yet...; a: odd");
   });
 });

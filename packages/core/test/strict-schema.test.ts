@@ -28,6 +28,17 @@ const Kind = z.discriminatedUnion("kind", [
   z.object({ kind: z.enum(["a", "b"]), x: z.string().optional() }),
   z.object({ kind: z.literal("c"), x: z.string().nullable() }),
 ]);
+const Card = z.object({ kind: z.literal("card"), number: z.string(), holder: z.string().optional() });
+const Bank = z.object({ kind: z.literal("bank"), iban: z.string(), holder: z.string().optional() });
+const Cash = z.object({ kind: z.literal("cash"), note: z.string().optional() });
+const Electronic = z.union([Card, Bank]).meta({ id: "StrictElectronic" });
+const Nest = z.object({
+  get kids() {
+    return z.array(z.union([Nest, z.object({ leaf: z.string().nullable() })])).optional();
+  },
+});
+const toBank = { pay: { kind: "bank", iban: "1", holder: null } };
+const fromBank = { pay: { kind: "bank", iban: "1" } };
 
 describe("OUT-4 strict schemas", () => {
   test("OUT-4 a reference stands alone, keywords beside it go around it", () => {
@@ -91,6 +102,21 @@ describe("OUT-4 strict schemas", () => {
     ["null", z.null(), { type: "null" }],
   ])("OUT-4 %s is made nullable once", (_, schema, expected) => {
     expect(made(z.object({ a: schema.optional() })).schema["properties"]).toEqual({ a: expected });
+  });
+
+  test("OUT-4 an object of which null is a type, too, keeps its keys", () => {
+    const { schema } = strictSchema({
+      type: "object",
+      properties: { a: { type: ["object", "null"], properties: { b: { type: "string" } } } },
+    }) as StrictSchema;
+    expect(schema["properties"]).toEqual({
+      a: {
+        type: ["object", "null"],
+        properties: { b: { type: ["string", "null"] } },
+        required: ["b"],
+        additionalProperties: false,
+      },
+    });
   });
 
   test("OUT-4 a description stays with its property", () => {
@@ -175,11 +201,66 @@ describe("OUT-4 the way back", () => {
       { u: { k: null, y: "" } },
       { u: { y: "" } },
     ],
+    ["a union that may be null", z.object({ pay: z.union([Card, Bank]).nullable() }), toBank, fromBank],
+    ["a union by a constant that may be null", z.object({ pay: Kind.nullish() }), { pay: null }, { pay: null }],
+    ["a union in a union", z.object({ pay: z.union([z.union([Card, Bank]), Cash]) }), toBank, fromBank],
+    ["a shared union in a union", z.object({ pay: z.union([Electronic, Cash]) }), toBank, fromBank],
+    ["a shared union that may be null", z.object({ pay: Electronic.nullable() }), toBank, fromBank],
+    ["an optional key by a nullable definition", z.object({ a: MayBeNull.optional() }), { a: null }, { a: null }],
+    [
+      "a union of lists",
+      z.object({ l: z.union([z.array(z.object({ p: z.string() })), z.array(z.object({ q: z.string().nullable() }))]) }),
+      { l: [{ q: null }] },
+      { l: [{ q: null }] },
+    ],
+    [
+      "a union of objects that differ in a type",
+      z.object({
+        u: z.union([
+          z.object({ v: z.string(), n: z.string().optional() }),
+          z.object({ v: z.int(), n: z.string().nullable() }),
+        ]),
+      }),
+      { u: { v: 1, n: null } },
+      { u: { v: 1, n: null } },
+    ],
+    [
+      "a union in recursion",
+      Nest,
+      { kids: [{ kids: null }, { kids: [{ leaf: null }] }] },
+      { kids: [{}, { kids: [{ leaf: null }] }] },
+    ],
     ["what is not an object", z.object({}), "text", "text"],
     ["null itself", z.object({}), null, null],
   ])("OUT-4 %s comes back as the schema wants it", (_, schema, answer, expected) => {
     expect(made(schema).restore(answer)).toEqual(expected);
     if (typeof expected === "object" && expected !== null) expect(schema.safeParse(expected).success).toBe(true);
+  });
+
+  test("OUT-4 a union that refers to itself alone leaves the answer as it is", () => {
+    const circle = { $ref: "#/$defs/A" };
+    const strict = strictSchema({
+      type: "object",
+      properties: { a: circle },
+      required: ["a"],
+      $defs: { A: { anyOf: [circle] } },
+    });
+    expect(strict?.restore({ a: { b: null } })).toEqual({ a: { b: null } });
+  });
+
+  test("OUT-4 LIM-9 an answer that fits no branch of nested unions is looked through once, not once for each way", () => {
+    const branch = (last: object) => ({ type: "object", properties: { a: { $ref: "#/$defs/U" }, ...last } });
+    const strict = strictSchema({
+      type: "object",
+      properties: { a: { $ref: "#/$defs/U" } },
+      $defs: {
+        U: {
+          anyOf: [branch({ b: { type: "string" } }), branch({ b: { type: ["string", "null"] } }), { type: "null" }],
+        },
+      },
+    });
+    const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth - 1), b: "x" });
+    expect(strict?.restore(nested(60))).toEqual(nested(60));
   });
 
   test("OUT-4 keys that the schema does not name are left for the validation to refuse", () => {

@@ -35,7 +35,17 @@ describe("PRM-15 a tool that is written in a section passes the checks of define
     ["a name that providers refuse", { name: "my tool" }, 'The tool name "my tool" must match'],
     ["resources by name", { uses: ["Stock"] }, 'The uses of tool "pay" must be a list of resource keys'],
     ["no description", { description: undefined }, 'The tool "pay" needs a description: a text.'],
-    ["an input that is no object", { input: z.string() }, 'The input of tool "pay" must be an object schema.'],
+    [
+      "an input that is no object",
+      { input: z.string() },
+      'The input of tool "pay" must be an object schema. Put what it takes under a key: z.object({ value: … }).',
+    ],
+    ["an input that is a list", { input: z.array(z.string()) }, "under a key: z.object({ items: z.array(…) })."],
+    [
+      "an input that is a union of objects",
+      { input: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]) },
+      "Put the union under a key, z.object({ action: z.union([…]) }), or write a tool for each of its objects.",
+    ],
     ["an input that is JSON Schema", { input: { type: "object" } }, 'The input of tool "pay"'],
   ])("%s", (_, more, message) => {
     const tool = { ...pay, ...more } as never;

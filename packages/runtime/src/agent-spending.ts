@@ -23,7 +23,7 @@ export interface AgentSpending extends Pick<Work, "wanted" | "inputTokens"> {
   /** While a call runs, what that evaluates finds the room that the agent does not use. */
   pause(): void;
   /** Waits for the turn's place again, until the turn is over and the signal fires; returns why it has none. */
-  goOn(signal: AbortSignal): Promise<Failure | undefined>;
+  reserveAgain(signal: AbortSignal): Promise<Failure | undefined>;
 }
 
 export function agentSpending(run: Run): AgentSpending {
@@ -43,8 +43,6 @@ export function agentSpending(run: Run): AgentSpending {
   let uncounted = "";
   let counted = 0;
   let granted: Granted | undefined;
-  /** The part of the counted tokens that stays reserved. */
-  let held = 0;
 
   const produced = (): number => counted + estimatedTokens(uncounted);
   return {
@@ -58,11 +56,10 @@ export function agentSpending(run: Run): AgentSpending {
     pause() {
       counted = produced();
       uncounted = "";
-      if (wanted !== undefined) granted?.pause(spentSoFar(wanted, inputTokens(), counted - held));
-      held = counted;
+      if (wanted !== undefined) granted?.pause(spentSoFar(wanted, inputTokens(), counted));
     },
-    async goOn(signal) {
-      const going = wanted && granted?.goOn(wanted, signal);
+    async reserveAgain(signal) {
+      const going = wanted && granted?.reserveAgain(wanted, signal);
       if (!(going instanceof Promise)) return going;
       const unlessOver = going.catch((error: unknown) => {
         if (!signal.aborted) throw error;

@@ -36,6 +36,8 @@ export interface AgentDriver {
   readonly name: string;
   /** The model that the agent uses. */
   readonly model: string;
+  /** A hash of what else decides its answers, as a ModelProvider has it. Left out: nothing else does. */
+  readonly settingsHash?: string | undefined;
   /** The files, settings and provider tools that the agent takes. Left out: none, so that each one given is refused. */
   readonly capabilities?:
     | Pick<ModelCapabilities, "files" | "settings" | "refusesSetting" | "providerTools">
@@ -199,6 +201,12 @@ async function callWithin(run: Run, limits: CallLimits, message: AssistantMessag
   }
 }
 
+/** Waits for the turn's place in the budgets; the record has where one had no room for it. */
+async function reserveAgain(run: Run, spending: AgentSpending, signal: AbortSignal): Promise<Failure | undefined> {
+  const why = await spending.reserveAgain(signal);
+  return run.tape === undefined ? why : run.tape.cut(run, () => why);
+}
+
 function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentWork {
   const spending = agentSpending(run);
   const controller = new AbortController();
@@ -218,9 +226,9 @@ function startWork(driver: AgentDriver, run: Run, request: GivenToAgent): AgentW
     spending.calls(message);
     spending.pause();
     const outcome = await callWithin(run, callLimits, message);
+    const again = async () => (isOver ? undefined : reserveAgain(run, spending, controller.signal));
     // A turn that has failed ends with its own failure, and not with that of its call.
-    if (!callLimits.hasFailed)
-      met = outcome.stop ?? (await refresh(run)) ?? (isOver ? undefined : await spending.goOn(controller.signal));
+    if (!callLimits.hasFailed) met = outcome.stop ?? (await refresh(run)) ?? (await again());
     if (met !== undefined) {
       isOver = true;
       stop(met);

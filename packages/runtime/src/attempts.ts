@@ -13,13 +13,13 @@ export interface Attempts {
   /** Whether another attempt may follow. */
   hasMore(): boolean;
   /** Leaves out what failed; undefined: this failure ends the evaluation, or its calls may not be repeated. */
-  goOn(why: Failure, mayRepeat: () => boolean, answered?: AnsweredBy): Next | undefined;
+  nextAfter(why: Failure, mayRepeat: () => boolean, answered?: AnsweredBy): Next | undefined;
   /** The record says that the evaluation went on with this. */
-  wentOn(why: Failure, next: Next, answered: AnsweredBy): void;
+  takeRecorded(why: Failure, next: Next, answered: AnsweredBy): void;
 }
 
 /** The adapter whose answer failed, where a record has it; undefined: no answer came from a record. */
 export type AnsweredBy = Pick<RouteStep, "provider"> | undefined;
 
 /** The attempts of an adapter that asks one model. */
-export const oneAttempt: Attempts = { hasMore: () => false, goOn: () => undefined, wentOn: () => {} };
+export const oneAttempt: Attempts = { hasMore: () => false, nextAfter: () => undefined, takeRecorded: () => {} };

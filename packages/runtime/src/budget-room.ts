@@ -1,11 +1,7 @@
-// 1. Waiting requests are served in the order of arrival, so a large request does not wait for ever. Only a request that
-//    begins in the code of another one, and cannot wait for it, overtakes: it does not enter the queue.
-// 2. A request waits only while a reservation of this process is open; each that settles serves the waiting ones.
+// What a budget has room for: amounts that are left, and the answer that fits into them.
 import type { BudgetDimension, BudgetTracker } from "@proviso/core";
-import { noUsage, type BudgetAmounts, type BudgetReservation } from "@proviso/core/internal";
+import type { BudgetAmounts } from "@proviso/core/internal";
 import { budgetFailure, type Failure } from "./failures.ts";
-import { hiddenField } from "./hidden-field.ts";
-import { isInRequestOn } from "./transactions/async-context.ts";
 
 /** What a request asks of a budget. */
 export interface Wanted {
@@ -17,6 +13,10 @@ export interface Wanted {
   readonly leastOutputTokens: number;
   /** US dollars; undefined where the price is not known. */
   readonly costOf: ((inputTokens: number, outputTokens: number) => number) | undefined;
+  /** What a refusal calls it. Default: "the request". */
+  readonly name?: string;
+  /** What the request has spent of the budget before, and still holds: a refusal counts it as spent. Left out: nothing. */
+  readonly spent?: SpentSoFar | undefined;
 }
 
 /** How long an answer may be before it passes the limit named. */
@@ -30,209 +30,47 @@ export interface Room {
 /** An estimate of what a request has spent so far. */
 export type SpentSoFar = Parameters<BudgetTracker["reserve"]>[0];
 
-const sharedBudgets = hiddenField<SharedBudget>();
+export const noneSpent: SpentSoFar = Object.freeze({ inputTokens: 0, outputTokens: 0, costUsd: 0 });
 
-/** Returns the budget of a tracker. Each tracker has one, also a tracker that the application made. */
-export function sharedBudget(tracker: BudgetTracker): SharedBudget {
-  let budget = sharedBudgets.of(tracker);
-  if (budget === undefined) sharedBudgets.set(tracker, (budget = new SharedBudget(tracker)));
-  return budget;
+export function sumOf(a: SpentSoFar, b: SpentSoFar): SpentSoFar {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    costUsd: (a.costUsd ?? 0) + (b.costUsd ?? 0),
+  };
 }
 
-/** A tracker with the requests of this process that it has room for, and those that wait for it. */
-export class SharedBudget {
-  readonly tracker: BudgetTracker;
-  /** How many reservations are open. */
-  #open = 0;
-  /** Each returns whether it has got what it waits for. */
-  readonly #waiting = new Set<() => boolean>();
-  /** The most that a request without a known price was reported to have cost, US dollars; undefined: none has cost anything. */
-  #dearestUsd: number | undefined;
-
-  constructor(tracker: BudgetTracker) {
-    this.tracker = tracker;
-  }
-
-  /**
-   * Reserves what is wanted, in turn, as soon as it fits beside other reservations; without them it takes what is left,
-   * down to the least. What does not fit even then is refused. A request that begins in the code of one that holds
-   * something of this budget does not wait: it would wait for itself. Rejects with the signal's reason when the signal
-   * aborts.
-   */
-  place(wanted: Wanted, signal: AbortSignal): Placed | Failure | Promise<Placed | Failure> {
-    if (isInRequestOn(this.tracker)) return this.#placedBeside(wanted);
-    const first = this.#waiting.size === 0 ? this.#placed(wanted) : undefined;
-    return first ?? this.#placedInTurn(wanted, signal);
-  }
-
-  /** The limit that nothing is left of, whatever is reserved. */
-  exhausted(): BudgetDimension | undefined {
-    const { budget, consumed } = this.tracker;
-    if (!(leftOf(budget.maxTotalTokens, consumed.totalTokens) > 0)) return "total_tokens";
-    if (!(leftOf(budget.maxInputTokens, consumed.inputTokens) > 0)) return "input_tokens";
-    if (!(leftOf(budget.maxOutputTokens, consumed.outputTokens) > 0)) return "output_tokens";
-    return leftOf(budget.maxCostUsd, consumed.costUsd ?? 0) > 0 ? undefined : "cost";
-  }
-
-  /** A request without a known price has cost so much: the next ones hold that. One that was free says nothing of them. */
-  cost(usd: number): void {
-    if (usd > 0) this.#dearestUsd = Math.max(this.#dearestUsd ?? 0, usd);
-  }
-
-  /** A reservation is not waited for any more. */
-  closed(): void {
-    this.#open -= 1;
-  }
-
-  /** Lets the waiting requests try again, in their order, until one of them has to go on waiting. */
-  serve(): void {
-    for (const isServed of this.#waiting) if (!isServed()) break;
-  }
-
-  /** undefined: it does not fit beside other reservations, so it is to try again when one of them settles. */
-  #placed(wanted: Wanted): Placed | Failure | undefined {
-    const left = this.tracker.remaining();
-    const room = roomIn(left, wanted, this.tracker);
-    if (!(room.tokens >= wanted.outputTokens) || !(left.costUsd >= (this.#unpricedUsd(wanted) ?? 0))) {
-      const alone = roomIn(unspent(this.tracker), wanted, this.tracker);
-      if (!(alone.tokens >= wanted.leastOutputTokens)) return refused(alone, wanted);
-      if (this.#open > 0) return undefined;
-    }
-    return this.#taken(room, wanted, left) ?? refused(room, wanted);
-  }
-
-  /** Reserves what is wanted, or what others have left of it, down to the least. */
-  #placedBeside(wanted: Wanted): Placed | Failure {
-    const left = this.tracker.remaining();
-    // What holds all dollars because its price is not known holds them for what begins in its code, too.
-    if (wanted.costOf === undefined && !(left.costUsd > 0)) {
-      const room = roomIn({ ...left, costUsd: unspent(this.tracker).costUsd }, wanted, this.tracker);
-      if (room.tokens >= wanted.leastOutputTokens) return new Placed(this, undefined, { room, isUnpriced: true });
-    }
-    const room = roomIn(left, wanted, this.tracker);
-    return this.#taken(room, wanted, left) ?? refused(room, wanted, " beside the one in whose code it begins");
-  }
-
-  #placedInTurn(wanted: Wanted, signal: AbortSignal): Promise<Placed | Failure> {
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        this.#waiting.delete(isServed);
-        reject(signal.reason);
-        this.serve();
-      };
-      const isServed = (): boolean => {
-        try {
-          const got = this.#placed(wanted);
-          if (got === undefined) return false;
-          resolve(got);
-        } catch (error) {
-          // An application's own tracker may throw.
-          reject(error);
-        }
-        this.#waiting.delete(isServed);
-        signal.removeEventListener("abort", leave);
-        return true;
-      };
-      if (signal.aborted) return reject(signal.reason);
-      this.#waiting.add(isServed);
-      signal.addEventListener("abort", leave, { once: true });
-    });
-  }
-
-  /** undefined: the room is too small. */
-  #taken(room: Room, wanted: Wanted, left: BudgetAmounts): Placed | undefined {
-    const { inputTokens, costOf } = wanted;
-    if (!(room.tokens >= wanted.leastOutputTokens)) return undefined;
-    const outputTokens = Math.min(wanted.outputTokens, room.tokens);
-    // The room was divided by the price: what it comes to may be a rounding error more.
-    const heldUsd = costOf?.(inputTokens, outputTokens) ?? this.#unpricedUsd(wanted);
-    const costUsd = heldUsd && Math.min(heldUsd, left.costUsd);
-    const reservation = this.tracker.reserve({ inputTokens, outputTokens, costUsd });
-    if (reservation === undefined) return undefined;
-    this.#open += 1;
-    return new Placed(this, reservation, { room, isUnpriced: costOf === undefined });
-  }
-
-  /**
-   * The dollars that a request holds whose price is not known, because the provider reports its cost: the most that one has
-   * cost so far, and all that is left before one has cost anything.
-   */
-  #unpricedUsd({ costOf }: Wanted): number | undefined {
-    if (costOf !== undefined || this.tracker.budget.maxCostUsd === undefined) return undefined;
-    return this.#dearestUsd ?? Infinity;
-  }
+/** What `a` has beyond `b` of each amount. */
+export function differenceOf(a: SpentSoFar, b: SpentSoFar): SpentSoFar {
+  return {
+    inputTokens: Math.max(0, a.inputTokens - b.inputTokens),
+    outputTokens: Math.max(0, a.outputTokens - b.outputTokens),
+    costUsd: Math.max(0, (a.costUsd ?? 0) - (b.costUsd ?? 0)),
+  };
 }
-
-/** A request that holds its place in a budget. */
-export class Placed {
-  /** The room beside all other reservations; its own reservation is part of it. */
-  readonly room: Room;
-  readonly #budget: SharedBudget;
-  readonly #isUnpriced: boolean;
-  #reservation: BudgetReservation | undefined;
-  #isOpen: boolean;
-  #isSettled = false;
-
-  constructor(
-    budget: SharedBudget,
-    reservation: BudgetReservation | undefined,
-    { room, isUnpriced }: { readonly room: Room; readonly isUnpriced: boolean },
-  ) {
-    this.#budget = budget;
-    this.#isUnpriced = isUnpriced;
-    this.#reservation = reservation;
-    this.#isOpen = reservation !== undefined;
-    this.room = room;
-  }
-
-  /** Puts the real usage in the reservation's place, once, and serves the requests that wait. */
-  settle(actual: Parameters<BudgetReservation["settle"]>[0]): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
-    this.#close();
-    if (this.#isUnpriced && actual.costUsd !== undefined) this.#budget.cost(actual.costUsd);
-    try {
-      (this.#reservation ?? this.#budget.tracker.reserve(nothing))?.settle(actual);
-    } finally {
-      // Also where a tracker of the application's throws: others wait.
-      this.#budget.serve();
-    }
-  }
-
-  /**
-   * Replaces the reservation by this, or by all that is left where that is less. Requests in the queue do not wait for its
-   * end any more.
-   */
-  shrink(to: SpentSoFar): void {
-    if (this.#isSettled) return;
-    const { tracker } = this.#budget;
-    this.#close();
-    try {
-      this.#reservation?.settle(noUsage);
-      this.#reservation = tracker.reserve(to) ?? tracker.reserve(atMost(tracker.remaining(), to));
-    } finally {
-      this.#budget.serve();
-    }
-  }
-
-  #close(): void {
-    if (this.#isOpen) this.#budget.closed();
-    this.#isOpen = false;
-  }
-}
-
-const nothing = { inputTokens: 0, outputTokens: 0 };
 
 /** Lowers each amount to what is left. */
-function atMost(left: BudgetAmounts, { inputTokens, outputTokens, costUsd = 0 }: SpentSoFar): SpentSoFar {
+export function atMost(left: BudgetAmounts, { inputTokens, outputTokens, costUsd = 0 }: SpentSoFar): SpentSoFar {
   const least = (...amounts: readonly number[]): number => Math.max(0, Math.min(...amounts));
   const input = Math.floor(least(inputTokens, left.inputTokens, left.totalTokens));
   const output = Math.floor(least(outputTokens, left.outputTokens, left.totalTokens - input));
   return { inputTokens: input, outputTokens: output, costUsd: least(costUsd, left.costUsd) };
 }
 
+/** What is left once so much more is spent, where so much that is reserved is free again. */
+export function leftAfter(left: BudgetAmounts, reserved: SpentSoFar, spent: SpentSoFar): BudgetAmounts {
+  const inputTokens = reserved.inputTokens - spent.inputTokens;
+  const outputTokens = reserved.outputTokens - spent.outputTokens;
+  return {
+    totalTokens: left.totalTokens + inputTokens + outputTokens,
+    inputTokens: left.inputTokens + inputTokens,
+    outputTokens: left.outputTokens + outputTokens,
+    costUsd: left.costUsd + (reserved.costUsd ?? 0) - (spent.costUsd ?? 0),
+  };
+}
+
 /** What would be left if no request was under way. */
-function unspent({ budget, consumed }: BudgetTracker): BudgetAmounts {
+export function unspent({ budget, consumed }: BudgetTracker): BudgetAmounts {
   return {
     totalTokens: leftOf(budget.maxTotalTokens, consumed.totalTokens),
     inputTokens: leftOf(budget.maxInputTokens, consumed.inputTokens),
@@ -242,12 +80,12 @@ function unspent({ budget, consumed }: BudgetTracker): BudgetAmounts {
 }
 
 /** What is no number counts only where there is a limit. */
-function leftOf(limit: number | undefined, spent: number): number {
+export function leftOf(limit: number | undefined, spent: number): number {
   return limit === undefined ? Infinity : limit - spent;
 }
 
 /** Returns the room under the limit that leaves the least. What cannot be compared is the least. */
-function roomIn(left: BudgetAmounts, wanted: Wanted, tracker: BudgetTracker): Room {
+export function roomIn(left: BudgetAmounts, wanted: Wanted, tracker: BudgetTracker): Room {
   const { inputTokens } = wanted;
   const input = left.inputTokens >= inputTokens ? Infinity : -1;
   const output = Math.floor(left.outputTokens);
@@ -267,12 +105,28 @@ function tokensFor(leftUsd: number, { costOf, inputTokens }: Wanted): number {
   const input = costOf(inputTokens, 0);
   if (!(leftUsd > 0) || !(input <= leftUsd)) return -1;
   const perToken = (costOf(inputTokens, 1_000) - input) / 1_000;
-  return perToken === 0 ? Infinity : Math.floor((leftUsd - input) / perToken + 1e-6);
+  const tokens = perToken === 0 ? Infinity : Math.floor((leftUsd - input) / perToken + 1e-6);
+  const fits = (count: number): boolean => costOf(inputTokens, count) <= leftUsd + 1e-9 * Math.abs(leftUsd);
+  return fits(Math.min(tokens, mostTokens)) ? tokens : mostThatFits(Math.min(tokens, mostTokens), fits);
 }
 
-function refused(
+/** More than any model answers. */
+const mostTokens = 1e9;
+
+/** The price of a token may rise with their number: at one of several models, the dearest of which counts. */
+function mostThatFits(tooMany: number, fits: (count: number) => boolean): number {
+  let [least, most] = [0, tooMany];
+  while (most - least > 1) {
+    const half = Math.floor((least + most) / 2);
+    if (fits(half)) least = half;
+    else most = half;
+  }
+  return least;
+}
+
+export function refused(
   { dimension, tracker }: Room,
-  { inputTokens, leastOutputTokens, costOf }: Wanted,
+  { inputTokens, leastOutputTokens, costOf, name = "the request", spent = noneSpent }: Wanted,
   beside = "",
 ): Failure {
   const wanted = {
@@ -281,9 +135,10 @@ function refused(
     output_tokens: leastOutputTokens,
     cost: costOf?.(inputTokens, leastOutputTokens),
   };
-  return budgetFailure(`has no room for the request${beside}`, "request", {
+  return budgetFailure(`has no room for ${name}${beside}`, "request", {
     dimension,
     tracker,
     wanted: wanted[dimension],
+    ownSpent: { ...spent, totalTokens: spent.inputTokens + spent.outputTokens, costUsd: spent.costUsd ?? 0 },
   });
 }

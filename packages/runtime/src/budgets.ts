@@ -1,25 +1,31 @@
 // 1. A request holds a reservation in every budget before it is sent, or in none.
 // 2. Budgets are asked in one order, the same for all evaluations: no two requests wait for what the other one holds.
-import { trackBudget, type Budget, type BudgetTracker, type Deadline, type Usage } from "@proviso/core";
-import { noUsage, unpricedTokensOf, type EvaluationPhase } from "@proviso/core/internal";
-import { Placed, sharedBudget, type Room, type SharedBudget, type SpentSoFar, type Wanted } from "./budget-room.ts";
+import { trackBudget, type Budget, type BudgetTracker, type Deadline, type Pace, type Usage } from "@proviso/core";
+import { noUsage, unpricedTokensOf, type BudgetReservation, type EvaluationPhase } from "@proviso/core/internal";
+import { differenceOf, noneSpent, sumOf, type Room, type SpentSoFar, type Wanted } from "./budget-room.ts";
 import { hiddenField } from "./hidden-field.ts";
 import { joinedTracker, partsOf, settleAll } from "./joined-tracker.ts";
-import { budgetFailure, type Failure } from "./failures.ts";
+import { budgetFailure, isFailure, type Failure } from "./failures.ts";
+import { Placed, sharedBudget, type SharedBudget } from "./shared-budget.ts";
 
 /** What a request holds of all budgets. */
 export interface Granted {
   settle(actual: Usage): void;
   /** Whether code outside the evaluation has given one of the budgets as a tracker, and may spend from it as well. */
   readonly isShared: boolean;
-  /** Whether another request that waits for the tracker waits for this reservation. */
-  holds(tracker: BudgetTracker): boolean;
-  /** Shrinks the reservation to what was spent so far, an estimate: an agent waits for a tool call. */
+  /** Whether another request that waits for the tracker waits for this reservation. It holds no pace. */
+  holds(what: BudgetTracker | Pace): boolean;
+  /**
+   * Keeps nothing reserved for now but what the request has spent in all, an estimate: an agent waits for a tool call, or a
+   * chain is to ask another model.
+   */
   pause(spent: SpentSoFar): void;
-  /** Reserves again what the agent wants beside what was spent, as soon as there is room. */
-  goOn(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined>;
-  /** The room under the budget that leaves the least; undefined where nothing was wanted. */
+  /** Reserves again what is wanted beside what was spent, as soon as there is room. */
+  reserveAgain(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined>;
+  /** The room under the budget that leaves the least, when it was reserved last; undefined where nothing was wanted. */
   readonly room: Room | undefined;
+  /** The room for one more model within what is reserved, after so much has gone in all; undefined where nothing was wanted. */
+  roomFor(wanted: Wanted, gone: SpentSoFar): Room | Failure | undefined;
 }
 
 type Grant = Granted | Failure;
@@ -146,70 +152,76 @@ function reserveIn(
   held: readonly Placed[],
 ): Holding | Promise<Holding> {
   if (budget === undefined) return held;
-  const goOn = (got: Placed | Failure): Holding | Promise<Holding> => {
+  const add = (got: Placed | Failure): Holding | Promise<Holding> => {
     if (got instanceof Placed)
       return rest.length === 0 ? [...held, got] : reserveIn(rest, wanted, signal, [...held, got]);
     settleAll(held, noUsage);
     return got;
   };
-  const got = budget.place(wanted, signal);
-  if (!(got instanceof Promise)) return goOn(got);
-  return got.then(goOn, (error: unknown) => {
+  const giveUp = (error: unknown): never => {
     settleAll(held, noUsage);
     throw error;
-  });
+  };
+  let got: ReturnType<SharedBudget["place"]>;
+  try {
+    got = budget.place(wanted, signal);
+  } catch (error) {
+    return giveUp(error);
+  }
+  return got instanceof Promise ? got.then(add, giveUp) : add(got);
 }
 
-/** Where there is no budget, or what was charged for a request before. */
+/** Holds nothing: there is no budget, or the record has charged for the request already. */
 export const nothingWanted: Granted = {
   room: undefined,
   isShared: false,
   settle: () => {},
   holds: () => false,
   pause: () => {},
-  goOn: () => undefined,
+  reserveAgain: () => undefined,
+  roomFor: () => undefined,
 };
 
 /** A reservation in each of the budgets. */
 class GrantedByAll implements Granted {
-  readonly room: Room | undefined;
+  room: Room | undefined;
   readonly isShared: boolean;
   readonly #budgets: readonly SharedBudget[];
-  readonly #first: readonly Placed[];
-  /** Held since it went on; undefined: it never did. */
-  #later: Placed[] | undefined;
+  /** All reservations. Those from the beginning are charged, and those since it went on are given back. */
+  #held: readonly BudgetReservation[];
   #open: readonly Placed[];
+  /** The part of what was spent that stays reserved beside what is open. */
+  #kept = noneSpent;
   #isSettled = false;
 
   constructor(budgets: readonly SharedBudget[], first: readonly Placed[], isShared: boolean) {
     this.isShared = isShared;
     this.#budgets = budgets;
-    this.#first = first;
+    this.#held = first;
     this.#open = first;
-    let room: Room | undefined;
-    for (const one of first) if (room === undefined || one.room.tokens < room.tokens) ({ room } = one);
-    this.room = room;
+    this.room = leastRoom(first);
   }
 
-  holds(tracker: BudgetTracker): boolean {
-    return this.#open.some((one) => one.room.tracker === tracker);
+  holds(what: BudgetTracker | Pace): boolean {
+    return this.#open.some((one) => one.room.tracker === what);
   }
 
   settle(actual: Usage): void {
     this.#isSettled = true;
     this.#open = nothingHeld;
     // Charged first: each settlement serves those who wait, and they must not get what is spent already.
-    settleAll(this.#first, actual);
-    settleAll(this.#later ?? nothingHeld, noUsage);
+    settleAll(this.#held, actual);
   }
 
   pause(spent: SpentSoFar): void {
-    for (const placed of this.#open) placed.shrink(spent);
+    const more = differenceOf(spent, this.#kept);
+    for (const placed of this.#open) placed.shrink(more);
+    this.#kept = sumOf(this.#kept, more);
     this.#open = nothingHeld;
   }
 
-  goOn(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined> {
-    const reserving = reserveIn(this.#budgets, wanted, signal, []);
+  reserveAgain(wanted: Wanted, signal: AbortSignal): Failure | undefined | Promise<Failure | undefined> {
+    const reserving = reserveIn(this.#budgets, { ...wanted, spent: this.#kept }, signal, []);
     return reserving instanceof Promise ? reserving.then((got) => this.#hold(got)) : this.#hold(reserving);
   }
 
@@ -219,10 +231,28 @@ class GrantedByAll implements Granted {
       settleAll(got, noUsage);
       return undefined;
     }
-    (this.#later ??= []).push(...got);
+    this.#held = [...this.#held, ...got.map((placed) => ({ settle: () => placed.settle(noUsage) }))];
     this.#open = got;
+    this.room = leastRoom(got);
     return undefined;
   }
+
+  roomFor(wanted: Wanted, gone: SpentSoFar): Room | Failure | undefined {
+    const since = differenceOf(gone, this.#kept);
+    const rooms: { readonly room: Room }[] = [];
+    for (const placed of this.#open) {
+      const room = placed.roomFor(wanted, since);
+      if (isFailure(room)) return room;
+      rooms.push({ room });
+    }
+    return leastRoom(rooms);
+  }
+}
+
+function leastRoom(held: readonly { readonly room: Room }[]): Room | undefined {
+  let least: Room | undefined;
+  for (const { room } of held) if (least === undefined || room.tokens < least.tokens) least = room;
+  return least;
 }
 
 const nothingHeld: readonly Placed[] = Object.freeze([]);

@@ -31,7 +31,7 @@ export function closeRun(run: Closing, behind: ReadonlySet<Promise<unknown>>): P
     const around = nesting?.transaction;
     if (around !== undefined && !around.ended) around.closings.push(() => resources.close());
     else closing = behind.size === 0 ? resources.close() : Promise.all(behind).then(() => resources.close());
-    const endings = run.endings?.map((end) => end().catch(failed));
+    const endings = run.endings?.map((end) => ended(end).catch(failed));
     if (endings !== undefined) closing = Promise.all([closing, ...endings]).then(() => {});
     if (closing !== undefined)
       return run
@@ -43,4 +43,9 @@ export function closeRun(run: Closing, behind: ReadonlySet<Promise<unknown>>): P
   }
   limits.close();
   return undefined;
+}
+
+/** Rejects also where it throws at once. */
+async function ended(end: () => Promise<void>): Promise<void> {
+  await end();
 }

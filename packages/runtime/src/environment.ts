@@ -1,5 +1,5 @@
 import { DefinitionError, systemClock, type Clock, type Observer } from "@proviso/core";
-import { describeValue } from "@proviso/core/internal";
+import { describeValue, isObjectOrFunction } from "@proviso/core/internal";
 import type { OptionNames } from "@proviso/core/provider";
 import { ignoreRejection, type Logger } from "./logging.ts";
 import { openObservers, type Observers } from "./observing/observers.ts";
@@ -67,16 +67,39 @@ function textFrom(newId: () => unknown): () => string {
   };
 }
 
+/** @throws {DefinitionError} that says what the option must be. */
+function checkFunctions(option: string, given: unknown, names: readonly string[], such: string): void {
+  if (given === undefined) return;
+  const found = given as Readonly<Record<string, unknown>> | null;
+  const missing = names.find((name) => typeof found?.[name] !== "function");
+  if (missing === undefined) return;
+  const why = isObjectOrFunction(given) ? `: it has no function ${missing}` : `, not ${describeValue(given)}`;
+  throw new DefinitionError(`The option ${option} must be ${such} with ${names.join(", ")}${why}.`);
+}
+
+/** @throws {DefinitionError} */
+function checkFunction(option: string, given: unknown): void {
+  if (given === undefined || typeof given === "function") return;
+  throw new DefinitionError(`The option ${option} must be a function, not ${describeValue(given)}.`);
+}
+
 /**
  * The system's own wherever nothing is given: the only randomness and ids that are not injected.
- * @throws {DefinitionError} for a secret that is no text, or a blank one, and for what is no observer.
+ * @throws {DefinitionError} for what is no clock, function or logger, for a secret that is no text, or a blank one, and
+ * for what is no observer.
  */
 export function resolveEnvironment(given: Environment): World {
+  const { clock = systemClock, random = Math.random, newId, logger } = given;
+  checkFunctions("clock", clock, ["now", "sleep"], "a clock");
+  checkFunction("random", random);
+  checkFunction("newId", newId);
+  checkFunctions("logger", logger, ["debug", "info", "warn", "error"], "a logger, pino or console for example,");
+  checkFunction("logger.isLevelEnabled", logger?.isLevelEnabled);
   return {
-    clock: given.clock ?? systemClock,
-    random: given.random ?? Math.random,
-    newId: given.newId === undefined ? systemId : textFrom(given.newId),
-    logger: given.logger,
+    clock,
+    random,
+    newId: newId === undefined ? systemId : textFrom(newId),
+    logger,
     observers: openObservers(given.observers),
     secrets: openSecrets(given.secrets),
   };

@@ -4,6 +4,8 @@
 import {
   DefinitionError,
   type EvaluateOptions,
+  type JournalRun,
+  type OutputOf,
   type Prompt,
   type PromptResponse,
   type ProviderAdapter,
@@ -13,15 +15,23 @@ import { describeValue } from "@proviso/core/internal";
 import { trackerOf } from "./budgets.ts";
 import { evaluateOptionNames } from "./evaluate-options.ts";
 import { onAbort } from "./abort.ts";
+import { openerOf } from "./recording/run-value.ts";
 
-/** How many prompts are evaluated, and how; the options of `evaluate` hold for each. */
-export interface EvaluateAllOptions extends EvaluateOptions {
+/** How many prompts are evaluated, and how; the options of `evaluate` hold for each, but `run`, which is asked for each. */
+export interface EvaluateAllOptions extends Omit<EvaluateOptions, "run"> {
   /** The adapter that evaluates them. */
   readonly adapter: ProviderAdapter;
   /** Evaluations at once, at most. Default 16. */
   readonly concurrency?: number | undefined;
   /** "given": in the order of the prompts. "settled": each as soon as it is there. Default "given". */
   readonly order?: "given" | "settled" | undefined;
+  /**
+   * Returns the run that a prompt is kept in, asked when the prompt begins; undefined: none of its own. `index` is the
+   * prompt's place, from 0. Give the same prompt the same id the next time, and a batch whose process ended goes on: what
+   * was answered is answered from its record. What it throws is the prompt's error. Default: nothing is kept, but by the
+   * adapter's own journal.
+   */
+  readonly run?: ((prompt: Prompt, index: number) => JournalRun | undefined) | undefined;
 }
 
 /** What became of one prompt. */
@@ -67,14 +77,23 @@ const unreadForEach = 4;
  * them together. An abort of `signal` begins nothing more: what runs ends with an AbortedError as its result. Leaving the
  * loop aborts what runs. A source of prompts that throws ends the iteration with its error, after the results of what was
  * begun.
- * @throws {DefinitionError} for prompts that cannot be iterated, a missing adapter, or a concurrency that is no positive
- * whole number.
+ * @throws {DefinitionError} for prompts that cannot be iterated, a missing adapter, a concurrency that is no positive
+ * whole number, or one run for all prompts.
  */
 export function evaluateAll<Output>(
   prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
   options: EvaluateAllOptions,
+): EvaluatedAll<Output>;
+/** Evaluates prompts of several types: the output is one of theirs. */
+export function evaluateAll<P extends Prompt>(
+  prompts: Iterable<P> | AsyncIterable<P>,
+  options: EvaluateAllOptions,
+): EvaluatedAll<OutputOf<P>>;
+export function evaluateAll<Output>(
+  prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
+  options: EvaluateAllOptions,
 ): EvaluatedAll<Output> {
-  const { adapter, concurrency = defaultConcurrency, order = "given", ...each } = checked(options);
+  const { adapter, concurrency = defaultConcurrency, order = "given", run, ...each } = checked(options);
   checkPrompts(prompts);
   const counts = { begun: 0, succeeded: 0, failed: 0 };
   let isRead = false;
@@ -86,12 +105,18 @@ export function evaluateAll<Output>(
       isRead = true;
       const budget = trackerOf(each.budget);
       // Async: what an adapter throws at once is a result too.
-      const evaluateOne = async (prompt: Prompt<Output>, signal: AbortSignal): Promise<PromptResponse<Output>> =>
-        adapter.evaluate(prompt, { ...each, budget, signal });
+      const evaluateOne: EvaluateOne<Output> = async (prompt, index, signal) =>
+        adapter.evaluate(prompt, { ...each, budget, signal, run: run?.(prompt, index) });
       return resultsOf(prompts, evaluateOne, { concurrency, order, counts, signal: each.signal });
     },
   };
 }
+
+type EvaluateOne<Output> = (
+  prompt: Prompt<Output>,
+  index: number,
+  signal: AbortSignal,
+) => Promise<PromptResponse<Output>>;
 
 interface Plan {
   readonly concurrency: number;
@@ -102,7 +127,7 @@ interface Plan {
 
 async function* resultsOf<Output>(
   prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
-  evaluateOne: (prompt: Prompt<Output>, signal: AbortSignal) => Promise<PromptResponse<Output>>,
+  evaluateOne: EvaluateOne<Output>,
   { concurrency, order, counts, signal }: Plan,
 ): AsyncGenerator<Evaluated<Output>, void> {
   const leaving = new AbortController();
@@ -114,20 +139,20 @@ async function* resultsOf<Output>(
   let pulling: Promise<void> | undefined;
   let isDrained = false;
   let failure: { readonly error: unknown } | undefined;
-  const begin = (prompt: Prompt<Output>): void => {
-    const evaluating = resultOf(counts.begun++, evaluateOne(prompt, leaving.signal)).then((result) => {
+  const begin = (prompt: Prompt<Output>, index: number): void => {
+    const evaluating = resultOf(index, evaluateOne(prompt, index, leaving.signal)).then((result) => {
       counts[result.ok ? "succeeded" : "failed"]++;
       settled.set(result.index, result);
+      running.delete(evaluating);
     });
     running.add(evaluating);
-    void evaluating.finally(() => running.delete(evaluating));
   };
   /** Begins the next prompt as soon as it is there; a source that waits holds no result back. */
   const pull = async (): Promise<void> => {
     try {
       const next = await source.next();
       if (next.done === true) isDrained = true;
-      else if (!leaving.signal.aborted) begin(next.value);
+      else if (!leaving.signal.aborted) begin(next.value, counts.begun++);
     } catch (error) {
       isDrained = true;
       failure = { error };
@@ -205,7 +230,9 @@ const optionNames = { adapter: true, concurrency: true, order: true, ...evaluate
 
 function checked(options: EvaluateAllOptions): EvaluateAllOptions {
   checkOptionNames("evaluateAll", options, optionNames);
-  const { adapter, concurrency, order } = isRecord(options) ? (options as unknown as EvaluateAllOptions) : noOptions;
+  const { adapter, concurrency, order, run } = isRecord(options)
+    ? (options as unknown as EvaluateAllOptions)
+    : noOptions;
   if (typeof (adapter as Partial<ProviderAdapter> | undefined)?.evaluate !== "function") {
     throw new DefinitionError(
       `evaluateAll needs an adapter, { adapter: openai({ … }) }, not ${describeValue(adapter)}.`,
@@ -218,6 +245,12 @@ function checked(options: EvaluateAllOptions): EvaluateAllOptions {
   }
   if (order !== undefined && order !== "given" && order !== "settled") {
     throw new DefinitionError(`evaluateAll: order must be "given" or "settled", not ${describeValue(order)}.`);
+  }
+  if (run !== undefined && typeof run !== "function") {
+    const given = openerOf(run) === undefined ? describeValue(run) : "one run, which serves one prompt at a time";
+    throw new DefinitionError(
+      `evaluateAll: run must be a function that returns the run of a prompt, (prompt, index) => journal.run(\`row \${index}\`), not ${given}.`,
+    );
   }
   return options;
 }

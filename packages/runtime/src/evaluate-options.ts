@@ -67,13 +67,18 @@ export const evaluateOptionNames = {
   run: true,
 } as const satisfies OptionNames<EvaluateOptions>;
 
+/** Checks options that a program without types may give. @throws {DefinitionError} for what is no object. */
+export function checkIsObject(of: string, options: unknown): void {
+  if (isRecord(options)) return;
+  throw new DefinitionError(`The options of ${of} must be an object, not ${describeValue(options)}.`);
+}
+
 /** @throws {OptionFault} naming the option, and what it must be. */
 export function checkEvaluateOptions(given: EvaluateOptions): void {
   let option: string | undefined;
   try {
-    const options: unknown = given;
-    if (!isRecord(options))
-      throw new DefinitionError(`The options of evaluate must be an object, not ${describeValue(options)}.`);
+    checkIsObject("evaluate", given);
+    const options = given as Readonly<Record<string, unknown>>;
     option = Object.keys(options).find(
       (name) => !Object.hasOwn(evaluateOptionNames, name) && options[name] !== undefined,
     );
@@ -222,12 +227,18 @@ function isBetween(value: unknown, low: number, high: number): boolean {
   return typeof value === "number" && value >= low && value <= high;
 }
 
-/** The settings that each request of an evaluation carries: a copy of what was set, with the key of the cache. */
+/**
+ * The settings that each request of an evaluation carries: a copy of what was set, with the key of the cache.
+ * @throws {DefinitionError} for what cannot be copied.
+ */
 export function settingsOf(given: EvaluationSettings | undefined, promptName: string): EvaluationSettings {
   if (given === undefined) return noSettings;
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   if (set.length === 0) return noSettings;
-  const settings = structuredClone(Object.fromEntries(set)) as EvaluationSettings;
+  // A structured clone takes no proxy.
+  const copy = plainCopy(Object.fromEntries(set));
+  if (copy === undefined) throw new DefinitionError("The option settings must be plain JSON.");
+  const settings = copy.value as EvaluationSettings;
   const { cache } = settings;
   if (cache === undefined) return Object.freeze(settings);
   const { key = promptName, ...rest } = cache === "auto" ? {} : cache;

@@ -157,6 +157,8 @@ export function turnsFailure(maxTurns: number): Failure {
 interface BudgetReason extends Pick<BudgetState, "dimension"> {
   readonly tracker: BudgetTracker;
   readonly wanted?: number | undefined;
+  /** What the request itself has spent and holds reserved, since it is not over. Left out: nothing. */
+  readonly ownSpent?: BudgetAmounts | undefined;
   readonly text?: string | undefined;
 }
 
@@ -164,11 +166,11 @@ interface BudgetReason extends Pick<BudgetState, "dimension"> {
 export function budgetFailure(
   what: string,
   phase: EvaluationPhase,
-  { dimension, tracker, wanted, text }: BudgetReason,
+  { dimension, tracker, wanted, ownSpent, text }: BudgetReason,
 ): Extract<Failure, { readonly stop: "budget" }> {
   const [limitName, amount, unit] = limitsOf[dimension];
   const limit = tracker.budget[limitName] ?? Infinity;
-  const spent = tracker.consumed[amount] ?? 0;
+  const spent = (tracker.consumed[amount] ?? 0) + (ownSpent?.[amount] ?? 0);
   const reserved = Math.max(0, limit - spent - tracker.remaining()[amount]);
   const state = { dimension, limit, spent, reserved, wanted };
   const numbers = [`limit ${limit}`, `spent ${spent}`, `reserved ${reserved}`];
@@ -270,3 +272,6 @@ export function rememberFailure(error: EvaluationFailure, why: Failure): void {
 export function failureBehind(error: unknown): Failure | undefined {
   return typeof error === "object" && error !== null ? failures.get(error) : undefined;
 }
+
+/** A request that its pace did not let go. */
+export type Unsent = Extract<ModelFailure, { failure: "throttle" }> & { readonly isUnsent: true };

@@ -44,7 +44,7 @@ export interface Beginning {
 
 /** The messages of one evaluation, as they go to its model. */
 export interface History {
-  /** What is sent: the system text, then all messages. */
+  /** What is sent: the system text, then all messages. Observers, models and the record have the same list. */
   request(): readonly Message[];
   /** What can be given to the next evaluation. */
   messages(): readonly Message[];
@@ -84,7 +84,7 @@ function startHistory(rendered: RenderedPrompt, begins: Beginning = {}): History
   let beside: { readonly tools: unknown; readonly schema: unknown; readonly tokens: number } | undefined;
 
   const own: History = {
-    request: () => [...system, ...messages],
+    request: () => Object.freeze([...system, ...messages]),
     messages: () => Object.freeze([...messages]),
     question: placeOfQuestion,
     earlier: before,

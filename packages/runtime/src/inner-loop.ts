@@ -127,9 +127,9 @@ export function answerFault(answer: ModelResponse): Failure | undefined {
   if (finishReason === "length") {
     return providerFailure("truncated", "The answer was cut short by its token limit.", { payload });
   }
-  const goesOn = finishReason === "paused" && message.providerItems !== undefined;
+  const isPaused = finishReason === "paused" && message.providerItems !== undefined;
   const saysNothing = message.text.trim() === "" && message.toolCalls.length === 0 && parsed === undefined;
-  const empty = saysNothing && !isFile && !goesOn;
+  const empty = saysNothing && !isFile && !isPaused;
   return empty ? providerFailure("invalid_response", "The model's answer is empty.", { payload }) : undefined;
 }
 

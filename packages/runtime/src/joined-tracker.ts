@@ -49,13 +49,18 @@ class JoinedTracker implements BudgetTracker {
 
   reserve(worstCase: Parameters<BudgetTracker["reserve"]>[0]): BudgetReservation | undefined {
     const held: BudgetReservation[] = [];
-    for (const tracker of this.#trackers) {
-      const reservation = tracker.reserve(worstCase);
-      if (reservation === undefined) {
-        settleAll(held, noUsage);
-        return undefined;
+    try {
+      for (const tracker of this.#trackers) {
+        const reservation = tracker.reserve(worstCase);
+        if (reservation !== undefined) held.push(reservation);
+        else {
+          settleAll(held, noUsage);
+          return undefined;
+        }
       }
-      held.push(reservation);
+    } catch (error) {
+      settleAll(held, noUsage);
+      throw error;
     }
     return { settle: (actual) => settleAll(held, actual) };
   }

@@ -36,8 +36,8 @@ export interface Limits {
    */
   meetDeadline(): LimitFailure | undefined;
   /**
-   * The promise, or the failure as soon as the signal fires: what was begun is left behind. `onStop` is called with the
-   * failure before anything goes on after it; what it returns is the failure then.
+   * The promise, or the failure as soon as the signal fires: what was begun is left behind. `onStop` is called once,
+   * with the failure, before anything goes on after it; what it returns is the failure then, and what it throws rejects.
    */
   race<T>(work: Promise<T>, phase: EvaluationPhase, onStop?: OnStop): Promise<T | LimitFailure>;
   /**
@@ -161,9 +161,17 @@ class OpenLimits implements Limits {
 
   race<T>(work: Promise<T>, phase: EvaluationPhase, onStop?: OnStop): Promise<T | LimitFailure> {
     return new Promise((resolve, reject) => {
+      let isStopped = false;
       const stop = (): void => {
+        if (isStopped) return;
+        isStopped = true;
         const fired: LimitFailure = { ...(this.#firedBy as LimitFailure), phase };
-        resolve(onStop?.(fired) ?? fired);
+        try {
+          resolve(onStop?.(fired) ?? fired);
+        } catch (error) {
+          // The signal wakes all that wait, one after another.
+          reject(error as Error);
+        }
       };
       const settle = (otherwise: () => void): void => {
         this.#waiting.delete(stop);
@@ -220,7 +228,8 @@ export function remainingMs(deadline: Deadline): number {
   }
 }
 
-function earliest(a: Deadline | undefined, b: Deadline | undefined): Deadline | undefined {
+/** The deadline that comes first. */
+export function earliest(a: Deadline | undefined, b: Deadline | undefined): Deadline | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a.expiresAt <= b.expiresAt ? a : b;
 }

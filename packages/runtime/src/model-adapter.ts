@@ -8,7 +8,7 @@ import {
 } from "@proviso/core";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
-import { rememberInternals } from "./nested/adapter-internals.ts";
+import { rememberInternals, type AdapterFacts } from "./nested/adapter-internals.ts";
 import { adapterOptionNames, checkJournal, type AdapterOptions } from "./adapter-options.ts";
 import type { AgentDriver } from "./agent.ts";
 import { evaluate } from "./evaluate.ts";
@@ -16,7 +16,7 @@ import type { Drive, DrivenSetup, Setup } from "./run.ts";
 import { resolveEnvironment } from "./environment.ts";
 import { checkToolChoice } from "./evaluate-options.ts";
 import { runInnerLoop } from "./inner-loop.ts";
-import { askedOf, type Chain } from "./request/chain.ts";
+import { chainMemberOf, type Chain } from "./request/chain.ts";
 import { checkPricing, pricesOf } from "./prices.ts";
 import { outputLimits } from "./answer-lengths.ts";
 import { startStream } from "./streaming/stream.ts";
@@ -113,7 +113,7 @@ function makeAdapter(
   checkPricing(options.pricing);
   checkJournal(options.journal);
   const { provider } = of;
-  const { name, model, maxOutputTokens, contextWindow } = provider;
+  const { name, model } = provider;
   const prices = chain?.prices ?? pricesOf({ pricing: options.pricing, model, provider: name });
   const adapter: ProviderAdapter = Object.freeze({
     name,
@@ -140,7 +140,7 @@ function makeAdapter(
     evaluate: (prompt, given, nesting) => evaluate(hidingBoth(setup, nesting), prompt, given, { nesting }),
     redact: setup.world.secrets?.redact,
     atPace: (own) => makeAdapter(of, drive, options, { pace: own, chain }),
-    asked: askedOf(adapter, { ...setup, provider }, options, chain),
+    asked: chainMemberOf(adapter, { ...setup, provider }, options, chain),
     leads: (made) =>
       makeAdapter(
         { ...modelSetup(made.provider), isModel: made.drive === undefined },
@@ -148,18 +148,27 @@ function makeAdapter(
         { ...options, pricing: undefined, ...made.environment, secrets: made.secrets },
         { chain: made },
       ),
-    facts: {
-      name,
-      model,
-      isModel: of.isModel,
-      nativeOutput: of.nativeOutput,
-      maxOutputTokens,
-      contextWindow,
-      files: provider.capabilities?.files,
-      clock: setup.world.clock,
-      prices,
-      reportsCost: of.reportsCost,
-    },
+    facts: factsOf(setup, of.provider),
   });
   return adapter;
+}
+
+function factsOf(
+  { isModel, nativeOutput, reportsCost, toolChoice, prices, world }: DrivenSetup,
+  { name, model, settingsHash, maxOutputTokens, contextWindow, capabilities }: Made["provider"],
+): AdapterFacts {
+  return {
+    name,
+    model,
+    settingsHash,
+    toolChoice,
+    isModel,
+    nativeOutput,
+    maxOutputTokens,
+    contextWindow,
+    files: capabilities?.files,
+    clock: world.clock,
+    prices,
+    reportsCost,
+  };
 }

@@ -32,7 +32,14 @@ export interface PricedTokens {
 /** US dollars for the tokens of a request at a moment (milliseconds since 1970), or why the price is not known. */
 export type Pricing =
   | { readonly known: true; priceOf(tokens: PricedTokens, at: number): number }
-  | { readonly known: false; readonly reason: string };
+  | {
+      readonly known: false;
+      readonly reason: string;
+      /** The model whose price it is, of several. */
+      readonly model?: string | undefined;
+      /** Whether each model without a price reports its costs. Default false. */
+      readonly isReported?: boolean | undefined;
+    };
 
 /** The prices of one model, looked up once, when they are first needed. */
 export interface Prices {

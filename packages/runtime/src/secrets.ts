@@ -3,8 +3,10 @@
 // 3. In what takes its place there is no secret, no object of a foreign class, and no way back to the original.
 import { DefinitionError } from "@proviso/core";
 import { placeBeside, type Side } from "./secrets/cut.ts";
+import { escapesIn, readsAs } from "./secrets/escapes.ts";
+import { finderOf } from "./secrets/finder.ts";
 import { formsOf, replacement } from "./secrets/forms.ts";
-import { piecesOf, type Pieces } from "./secrets/pieces.ts";
+import { openPieces, type Pieces } from "./secrets/pieces.ts";
 import { searchFor } from "./secrets/search.ts";
 import { isObjectOrFunction } from "@proviso/core/internal";
 import { classNameOf, entriesOf, kindOf, partsOf, propertiesOf, readError, tagOf, textOf } from "./secrets/shown.ts";
@@ -60,13 +62,15 @@ function secretsOf(given: readonly string[]): Secrets {
   const make = (): Omit<Secrets, "texts"> => {
     const forms = formsOf(given);
     const isFound = searchFor(forms);
-    const pieces = piecesOf(forms);
+    const escapes = escapesIn(forms);
+    const open = finderOf(forms, escapes);
+    const pieces = (): Pieces => openPieces(open());
     const clean = (text: string): string => {
-      if (!isFound(text)) return text;
+      if (!readsAs(text, escapes, isFound)) return text;
       const whole = pieces();
       return whole.add(text) + whole.end();
     };
-    const beside: Secrets["beside"] = (...cut) => placeBeside(forms, ...cut);
+    const beside: Secrets["beside"] = (...cut) => placeBeside(open(), ...cut);
     return { pieces, beside, redact: valueRedactor(clean, given.some(isNumeric)) };
   };
   return {

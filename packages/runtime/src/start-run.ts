@@ -54,12 +54,13 @@ export async function startRun(
     }
     if (limits.limitsCost) await checkPrice(setup, limits);
     const place = { ...around, ...readOption("maxDepth", () => depthOf(options, around.nesting)) };
+    const settings = readOption("settings", () => settingsOf(options.settings, prompt.template.name));
     const context = options.context && (await fittingFor(setup, options, options.context, limits));
     if (isFailure(context)) {
       limits.close();
       return context;
     }
-    const built = await buildRun(setup, prompt, options, limits, { ...place, context });
+    const built = await buildRun(setup, prompt, options, limits, { ...place, settings, context });
     if (isFailure(built)) limits.close();
     else {
       context?.attach(built);
@@ -89,7 +90,7 @@ function limitsOf({ world }: Setup, options: EvaluateOptions, { nesting, tape, e
   return tape.limits(openLimits({ deadline, budget, signal }, tape.clock, undefined, ends));
 }
 
-interface Place extends Surroundings, Pick<Run, "depth" | "maxDepth"> {
+interface Place extends Surroundings, Pick<Run, "depth" | "maxDepth" | "settings"> {
   readonly context: RunFitting | undefined;
 }
 
@@ -98,7 +99,7 @@ async function buildRun(
   prompt: Prompt,
   options: EvaluateOptions,
   limits: Limits,
-  { nesting, watch, depth, maxDepth, context, tape: own, evaluationId: given, enclosing }: Place,
+  { nesting, watch, depth, maxDepth, settings, context, tape: own, evaluationId: given, enclosing }: Place,
 ): Promise<Run | Failure> {
   const tape = own ?? nesting?.run.tape;
   const { world } = setup;
@@ -116,10 +117,12 @@ async function buildRun(
   const history = historyOf(options, prompt, rendered);
   const around = enclosingOf(core, options, { nesting, enclosing }, rendered.tools.length > 0);
   if (isFailure(around)) return around;
+  const pacing = options.pacing ?? nesting?.run.pacing;
+  // The application's lane may throw: nothing is open yet.
+  const pace = paceOf(pacing, setup);
   const opening = openRunResources(rendered.resources, options.resources, { limits, world, nesting, tape });
   const resources = isThenable(opening) ? await opening : opening;
 
-  const pacing = options.pacing ?? nesting?.run.pacing;
   const run = newRun(setup, options, {
     evaluationId,
     promptName,
@@ -136,7 +139,7 @@ async function buildRun(
     tools,
     policies: policiesOf(options, nesting),
     startedAt,
-    settings: settingsOf(options.settings, promptName),
+    settings,
     nesting,
     depth,
     maxDepth,
@@ -146,7 +149,7 @@ async function buildRun(
     isInside: tape !== undefined && isInsideCall(nesting),
     toolChoice,
     pacing,
-    pace: paceOf(pacing, setup),
+    pace,
     redaction: showing.redaction,
     redact: showing.redact,
     log: showing.log,
@@ -208,9 +211,9 @@ async function fittingFor(
  */
 async function checkPrice({ prices, provider, reportsCost }: Setup, limits: Limits): Promise<void> {
   const pricing = prices.current() ?? (await limits.race(prices.load(), "render"));
-  if (isFailure(pricing) || pricing.known || reportsCost) return;
+  if (isFailure(pricing) || pricing.known || reportsCost || pricing.isReported === true) return;
   const message =
-    `The budget has maxCostUsd, but the price of "${provider.model}" is not known: give the adapter ` +
+    `The budget has maxCostUsd, but the price of "${pricing.model ?? provider.model}" is not known: give the adapter ` +
     `{ pricing: { input: 2.5, output: 15 } }, its own in US dollars for a million tokens. ${pricing.reason}`;
   throw optionFault("budget", new DefinitionError(message));
 }

@@ -3,6 +3,7 @@ import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeClock, fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
+import { openLimits } from "../src/limits.ts";
 import { call, promptWith, rejection } from "./support.ts";
 
 const never = (): Promise<never> => new Promise(() => {});
@@ -81,4 +82,30 @@ test.each([60_000, 2 ** 33])("LIM-3 a deadline of %d ms on the system's clock le
   } finally {
     vi.useRealTimers();
   }
+});
+
+test("LIM-2 what a limit leaves behind is looked at once, also when it settles later", async () => {
+  const controller = new AbortController();
+  const limits = openLimits({ signal: controller.signal }, fakeClock());
+  const work = Promise.withResolvers<never>();
+  const onStop = vi.fn();
+  const racing = limits.race(work.promise, "tool", onStop);
+  controller.abort("enough");
+  expect(await racing).toMatchObject({ stop: "aborted", phase: "tool" });
+  work.reject(new Error("late"));
+  await expect(work.promise).rejects.toThrow("late");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(onStop).toHaveBeenCalledTimes(1);
+});
+
+test("LIM-2 a limit wakes all that wait, whatever one of them throws then", async () => {
+  const controller = new AbortController();
+  const limits = openLimits({ signal: controller.signal }, fakeClock());
+  const throwing = limits.race(never(), "tool", () => {
+    throw new Error("The clock is broken.");
+  });
+  const other = limits.race(never(), "request");
+  controller.abort("enough");
+  await expect(throwing).rejects.toThrow("The clock is broken.");
+  expect(await other).toMatchObject({ stop: "aborted", phase: "request" });
 });

@@ -109,7 +109,7 @@ test("ERR-8 a session of another copy of the runtime is reported as such", async
   await expect(evaluation).rejects.toMatchObject({
     code: "option",
     message:
-      "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one.",
+      "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one. A bundler may put one into several parts of a program: keep it out of the bundle (Next.js: serverExternalPackages).",
   });
 });
 

@@ -100,6 +100,11 @@ describe.each(["model", "agent"] as const)("a request to a %s", (kind) => {
       },
     ],
     ["is no answer at all", async () => undefined as never],
+    [
+      "has a usage without a number",
+      async () => ({ ...process, usage: { inputTokens: undefined, outputTokens: null as never } }),
+    ],
+    ["has a usage with a text for a number", async () => ({ ...process, usage: { inputTokens: "12" as never } })],
     ["has begun with an empty delta", async (onDelta) => (onDelta({ kind: "text", text: "" }), process)],
   ])("LIM-8 costs nothing where a failure %s before any text or usage", async (_, answering) => {
     const budget = newBudget();

@@ -39,6 +39,20 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
+/**
+ * Returns a function to call between two steps of long work: once so many milliseconds have passed, it returns a promise
+ * that resolves after timers and sockets have been served. On another clock than the system's it returns none, so what a
+ * test or a simulation sees depends on no time.
+ */
+export function pausesOf(clock: Clock, longestMs: number): () => Promise<void> | undefined {
+  if (clock !== systemClock) return () => undefined;
+  let since = clock.now();
+  return () => {
+    if (Math.abs(clock.now() - since) < longestMs) return undefined;
+    return clock.sleep(1).then(() => void (since = clock.now()));
+  };
+}
+
 /** Why a sleep is not needed any more: the default reason, an error with a stack, costs more than the timer. */
 const over = "over";
 

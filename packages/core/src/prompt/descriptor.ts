@@ -1,4 +1,5 @@
 import { canonicalJson, contentHash } from "../canonical-json.ts";
+import { frozenJson } from "../json.ts";
 import { withPossibleKeys } from "../keys-in-schema.ts";
 import { jsonSchemaOf, type JsonSchema, type Schema } from "../schema.ts";
 import { sha256 } from "../sha256.ts";
@@ -37,15 +38,15 @@ interface Described extends Pick<PromptDescriptor, "ns" | "key"> {
 export function descriptorOf({ ns, key, all, tools, providerTools, params, files }: Described): PromptDescriptor {
   const fixed = all.filter(({ section }) => section.acceptsOverrides === false).map(({ path }) => path);
   const summaries = all.filter(({ section }) => section.summary !== undefined).map(({ path }) => path);
-  return Object.freeze({
+  return frozenJson({
     ns,
     key,
-    sections: Object.freeze(Object.fromEntries(all.map(({ path, section }) => [path, sectionHash(section)]))),
-    tools: Object.freeze(Object.fromEntries(tools.map((tool) => [tool.name, toolHash(tool)]))),
+    sections: Object.fromEntries(all.map(({ path, section }) => [path, sectionHash(section)])),
+    tools: Object.fromEntries(tools.map((tool) => [tool.name, toolHash(tool)])),
     ...providerToolHashes(providerTools),
-    ...(params === undefined ? {} : { params: Object.freeze(params) }),
-    ...(fixed.length === 0 ? {} : { fixed: Object.freeze(fixed) }),
-    ...(summaries.length === 0 ? {} : { summaries: Object.freeze(summaries) }),
+    ...(params === undefined ? {} : { params }),
+    ...(fixed.length === 0 ? {} : { fixed }),
+    ...(summaries.length === 0 ? {} : { summaries }),
     ...(files === undefined ? {} : { files }),
   });
 }
@@ -87,5 +88,5 @@ function printedOutput(output: Schema, what: string): JsonSchema {
 function providerToolHashes(tools: readonly ProviderTool[]): Pick<PromptDescriptor, "providerTools"> {
   if (tools.length === 0) return {};
   const hashes = tools.map(({ name, id, args }) => [name, contentHash({ id, args })] as const);
-  return { providerTools: Object.freeze(Object.fromEntries(hashes)) };
+  return { providerTools: Object.fromEntries(hashes) };
 }

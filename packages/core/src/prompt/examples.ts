@@ -1,5 +1,6 @@
 import { DefinitionError } from "../errors.ts";
-import { describeIssues, parseWithSchemaSync, type Schema } from "../schema.ts";
+import { describeIssues } from "../schema-issues.ts";
+import { parseWithSchemaSync, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
 
 /** A whole task, shown to the model. */
@@ -42,7 +43,7 @@ export function checkTaskExamples(
 }
 
 function check(schema: Schema, value: unknown, what: string): void {
-  const result = parseWithSchemaSync(schema, value);
+  const result = parseWithSchemaSync(schema, value, what);
   if (result.ok) return;
   const { issues, unlisted } = result;
   throw new DefinitionError(`${what} does not fit: ${describeIssues(issues, unlisted)}.`, { issues });

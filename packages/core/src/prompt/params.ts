@@ -1,6 +1,8 @@
 import { isFileRef } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
-import { describeIssues, parseWithSchemaSync, type ObjectSchema } from "../schema.ts";
+import { isOutOfStack, tooDeep } from "../json.ts";
+import { describeIssues } from "../schema-issues.ts";
+import { parseWithSchemaSync, type ObjectSchema } from "../schema.ts";
 
 /** What `bind` was given, validated and frozen. @throws {DefinitionError} where it does not fit the schema. */
 export function checkedParams(
@@ -14,14 +16,28 @@ export function checkedParams(
     const issues = given.map((key) => ({ path: key, message: "unknown key" }));
     throw new DefinitionError(`The prompt "${name}" takes no params, but was given: ${given.join(", ")}.`, { issues });
   }
-  const result = parseWithSchemaSync(schema, params);
+  const what = `The params of "${name}"`;
+  const result = parseWithSchemaSync(schema, params, what);
   if (!result.ok) {
     const { issues, unlisted } = result;
-    throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`, { issues });
+    throw new DefinitionError(`${what} do not fit: ${describeIssues(issues, unlisted)}.`, { issues });
   }
   // A spread sets own properties, whatever their names are.
   const copy: Record<string, unknown> = { ...result.value };
-  return (isFlat(copy) ? Object.freeze(copy) : frozenCopy(copy)) as Readonly<Record<string, unknown>>;
+  return isFlat(copy) ? Object.freeze(copy) : frozenParams(what, copy);
+}
+
+/** @throws {DefinitionError} for what nests too deep. */
+export function frozenParams(
+  what: string,
+  params: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  try {
+    return frozenCopy(params) as Readonly<Record<string, unknown>>;
+  } catch (cause) {
+    if (!isOutOfStack(cause)) throw cause;
+    throw new DefinitionError(`${what} cannot be kept: a value in them ${tooDeep}.`, { cause });
+  }
 }
 
 /** Whether no value of it can change. */

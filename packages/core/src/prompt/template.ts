@@ -18,7 +18,7 @@ import { descriptorOf, type PromptDescriptor } from "./descriptor.ts";
 import type { SummarisedSection } from "./disclosure/disclosure-tools.ts";
 import { checkTaskExamples, type TaskExample } from "./examples.ts";
 import { outputSpec, type OutputSpec } from "./output.ts";
-import { checkedParams } from "./params.ts";
+import { checkedParams, frozenParams } from "./params.ts";
 import { checkTag, acceptedTexts, currentTexts, type AppliedOverride, type PromptOverride } from "./overrides.ts";
 import type { CheckedText, TextKeys } from "./placeholders.ts";
 import { renderPrompt, wholeOutline } from "./render.ts";
@@ -172,7 +172,7 @@ export function definePrompt<
     descriptor: compiled.descriptor,
     slices: compiled.slices,
     bind: (params?: InputOf<PS>) =>
-      bindPrompt<Output>(template, compiled, checkedParams(definition.params, compiled.name, params ?? {})),
+      bindPrompt<Output>(template, compiled, checkedParams(definition.params, compiled.name, params ?? {}), params),
   });
   templates.set(template, compiled);
   return template;
@@ -216,6 +216,24 @@ export function schemasOf(template: PromptTemplate<never, unknown>): PromptSchem
   const compiled = templates.get(template);
   if (compiled === undefined) throw new DefinitionError("This template was not made by definePrompt.");
   return compiled.schemas;
+}
+
+/**
+ * Binds params that the prompt's schema has validated already, in a record or in a tool's input: what it changes in them is
+ * not changed once more.
+ * @throws {DefinitionError} for a template of other making.
+ */
+export function boundAgain<Output>(template: PromptTemplate<never, Output>, params: object): Prompt<Output> {
+  const compiled = templates.get(template);
+  if (compiled === undefined) throw new DefinitionError("This template was not made by definePrompt.");
+  return bindPrompt(template, compiled, frozenParams(`The params of "${compiled.name}"`, { ...params }), params);
+}
+
+const given: unique symbol = Symbol("given params");
+
+/** The params as `bind` was given them, before their schema changed them. */
+export function givenParams(prompt: Prompt): object | undefined {
+  return (prompt as { readonly [given]?: object | undefined })[given];
 }
 
 type AnyDefinition = PromptDefinition<Schema, Schema | undefined, readonly Section<never>[]> & { readonly ns: string };
@@ -267,12 +285,15 @@ function bindPrompt<Output>(
   template: PromptTemplate<never, unknown>,
   compiled: CompiledTemplate,
   params: Readonly<Record<string, unknown>>,
+  asGiven: unknown,
 ): Prompt<Output> {
   return Object.freeze({
+    [given]: asGiven,
     // What is read of it is the same for every output type.
     template: template as PromptTemplate<never, Output>,
     params,
-    asText: () => bindPrompt<string>(template, { ...compiled, output: undefined, completion: undefined }, params),
+    asText: () =>
+      bindPrompt<string>(template, { ...compiled, output: undefined, completion: undefined }, params, asGiven),
     render: (options?: RenderOptions) => renderPrompt(compiled, params, options) as RenderedPrompt<Output>,
   });
 }

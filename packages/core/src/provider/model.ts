@@ -67,8 +67,8 @@ export interface RouteStep {
   /** The model that answered, as the service names it, else the one that was asked. */
   readonly model: string;
   /**
-   * How the try ended. "skipped": it was not asked, because it failed too often of late or cannot take the request;
-   * "cancelled": another model answered first; "process": its process failed.
+   * How the try ended. "skipped": it was not asked, because it failed too often of late, its pace held it back for too long,
+   * or it cannot take the request; "cancelled": another model answered first; "process": its process failed.
    */
   readonly outcome: "answered" | "cancelled" | "skipped" | "process" | ThrottleKind | ProviderErrorReason;
   /** Why it was not asked; only where it was skipped. */
@@ -287,6 +287,11 @@ export interface ModelProvider {
    * `@pydantic/genai-prices`, where that is installed.
    */
   readonly contextWindow?: number | undefined;
+  /**
+   * A hash of what else decides its answers, a temperature or the address of its service for example: evals ask anew where
+   * it is another one. It is the same in every process, and of no secret. Left out: nothing else does.
+   */
+  readonly settingsHash?: string | undefined;
   /** What the service can do itself. */
   readonly capabilities: ModelCapabilities;
   /** Makes one request. A refusal is returned. What is thrown is read as the comment above says. */

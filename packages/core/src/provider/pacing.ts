@@ -36,6 +36,12 @@ export interface PaceLimits {
   readonly signal?: AbortSignal | undefined;
   /** Epoch milliseconds. A wait that would end later is refused at once. Left out: no deadline. */
   readonly expiresAt?: number | undefined;
+  /**
+   * Whether the request begins in the code of one that has a turn here, for example in a model that evaluates something while
+   * it answers. That one waits for it: so it waits for the limits of the service, and neither for another request's end nor
+   * behind others. Default false.
+   */
+  readonly isInside?: boolean | undefined;
 }
 
 /** What is known of a request when it is over. */
@@ -97,7 +103,10 @@ export interface PaceState {
 
 /** Sends requests as fast as a service allows, first come, first served. Shared by all who use one key. */
 export interface Pace {
-  /** Resolves when the request may be sent. Rejects with the reason of the signal alone. */
+  /**
+   * Resolves when the request may be sent. Rejects with the reason of the signal, and where the pace is of no use any more:
+   * one of `redisPace` that is disposed of, with a QueueError.
+   */
   enter(request: PaceRequest, limits?: PaceLimits): Promise<PaceEntry>;
   /** What it does now, for logs and progress. */
   state(): PaceState;

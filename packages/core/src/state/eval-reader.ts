@@ -32,6 +32,11 @@ export interface EvalView extends EvalSummary {
   readonly repetitions: number;
   /** What the variants are compared with. */
   readonly baseline: { readonly variant: string } | { readonly saved: string };
+  /**
+   * The worst and the best value by scorer; [5, 0] is one where less is better. A scorer that is not in it has values of which
+   * nothing says whether they are good. Default: none is known.
+   */
+  readonly ranges?: Readonly<Record<string, readonly [worst: number, best: number]>>;
   /** The scores by variant, then scorer. */
   readonly scores: Readonly<Record<string, Readonly<Record<string, Interval>>>>;
   /** How much better a variant is than the baseline on the same rows, by variant, then scorer. */

@@ -1,7 +1,8 @@
 import { describeValue } from "../values.ts";
 import { DefinitionError } from "../errors.ts";
 import { nearestName } from "../nearest-name.ts";
-import { describeIssues, looseJsonSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
+import { describeIssues } from "../schema-issues.ts";
+import { looseJsonSchemaOf, parseWithSchemaSync, type ObjectSchema, type Schema } from "../schema.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { OutputOf } from "../types.ts";
 import { frameworkEventTypes, isFrameworkEventType, type FrameworkEvent, type ToolInvoked } from "./events.ts";
@@ -64,7 +65,7 @@ export function defineEvent<const Name extends string, S extends ObjectSchema>(
     throw new DefinitionError(`The payload of event "${type}" cannot have a property "type".`);
   }
   const make = (payload: unknown): object => {
-    const result = parseWithSchemaSync(schema, payload);
+    const result = parseWithSchemaSync(schema, payload, `The event "${type}"`);
     if (!result.ok)
       throw new DefinitionError(
         `The event "${type}" does not fit its schema: ${describeIssues(result.issues, result.unlisted)}.`,

@@ -137,7 +137,7 @@ export interface HistoryCompacted extends EventBase<"history.compacted"> {
   readonly replaced: number;
   /** Whether what gave way was summarised. */
   readonly summarised: boolean;
-  /** The messages as they were, as JSON in the blob store. */
+  /** The messages as they were, without secrets, as JSON in the blob store; without one `openFile` reads it in this process. */
   readonly transcript: StoredFile;
 }
 

@@ -1,7 +1,7 @@
 // State is plain data that nothing can change in place: what is frozen at every depth needs no copy to be put back.
 // Events are frozen in the same way: all of their readers see the same.
 import { DefinitionError } from "../errors.ts";
-import { isForbiddenKey } from "../json.ts";
+import { isForbiddenKey, isOutOfStack, tooDeep } from "../json.ts";
 
 /** The number of mismatched positions after which the old items are looked up in a Set: the list was probably reordered. */
 const manyMisses = 16;
@@ -28,16 +28,25 @@ interface Odd {
  * Freezes a state at every depth and returns it; objects that are frozen at the surface only are frozen below, too.
  * What it shares with `before`, which is frozen at every depth, is not walked: a change costs what it brought in.
  * @throws {DefinitionError} for what could still be changed in place (a Date, a typed array, an instance of a class, a
- * function), with the slice and the path; some of the state is frozen then.
+ * function) and for what nests too deep, with the slice and the path; some of the state is frozen then.
  */
 export function frozenState<State>(slice: string, state: State, before?: unknown): State {
-  const odd = freezeItem(state, before, { strict: true, frozen: 0, found: undefined });
+  const odd = frozenOrOdd(state, before);
   if (odd === undefined) return state;
   const where = odd.path.length === 0 ? "it" : pathText("", odd.path.toReversed());
   throw new DefinitionError(
     `The slice "${slice}" cannot hold this state: ${where} ${odd.problem}. Keep plain data in it: ` +
       "texts, numbers, lists, objects, Map and Set; a time as a text or as milliseconds.",
   );
+}
+
+function frozenOrOdd(state: unknown, before: unknown): Odd | undefined {
+  try {
+    return freezeItem(state, before, { strict: true, frozen: 0, found: undefined });
+  } catch (error) {
+    if (isOutOfStack(error)) return { path: [], problem: tooDeep };
+    throw error;
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors.ts";
 import { describeValue } from "../values.ts";
-import { describeIssues, parseWithSchemaSync, type Schema } from "../schema.ts";
+import { describeIssues } from "../schema-issues.ts";
+import { parseWithSchemaSync, type Schema } from "../schema.ts";
 import { filterKey, type EventFilter, type EventOf } from "./event.ts";
 import { checkOptionNames } from "../option-names.ts";
 import { frozenState } from "./frozen.ts";
@@ -121,12 +122,12 @@ export function defineSlice<State, Kind extends Slice["kind"] = "state">(slice: 
   checkOptionNames(`The slice "${slice.name}"`, slice, sliceNames);
   if (!Object.hasOwn(slice, "initial")) throw new DefinitionError(`The slice "${slice.name}" needs an initial state.`);
   if (slice.schema !== undefined) {
-    const fits = parseWithSchemaSync(slice.schema, slice.initial);
+    const what = `The initial state of slice "${slice.name}"`;
+    const fits = parseWithSchemaSync(slice.schema, slice.initial, what);
     if (!fits.ok) {
-      throw new DefinitionError(
-        `The initial state of slice "${slice.name}" does not fit: ${describeIssues(fits.issues, fits.unlisted)}.`,
-        { issues: fits.issues },
-      );
+      throw new DefinitionError(`${what} does not fit: ${describeIssues(fits.issues, fits.unlisted)}.`, {
+        issues: fits.issues,
+      });
     }
   }
   if (slice.reducers !== undefined && typeof slice.reducers !== "function") {

@@ -4,7 +4,7 @@ import { frozenCopy, isPlain } from "../frozen-copy.ts";
 import { withPossibleKeys } from "../keys-in-schema.ts";
 import { checkLists } from "../lists.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
-import { containerOf, jsonSchemaOf, type ObjectSchema, type Schema } from "../schema.ts";
+import { containerOf, jsonSchemaOf, type JsonSchema, type ObjectSchema, type Schema } from "../schema.ts";
 import { describeValue, isRecord } from "../values.ts";
 import type { Tool, ToolDefinition } from "./tool.ts";
 
@@ -58,6 +58,15 @@ export function checkPlacedTool(tool: Tool): void {
   if (!checked.has(tool)) checkTool(tool, (schema) => schema as Schema, isPlain(tool));
 }
 
+/** How an object is made of what a schema that is none describes. */
+function objectInstead({ anyOf, oneOf, type }: JsonSchema): string {
+  if (Array.isArray(anyOf ?? oneOf)) {
+    return "Put the union under a key, z.object({ action: z.union([…]) }), or write a tool for each of its objects.";
+  }
+  const key = type === "array" ? "items: z.array(…)" : "value: …";
+  return `Put what it takes under a key: z.object({ ${key} }).`;
+}
+
 /**
  * Returns the schemas, as `schemaOf` makes them of what was given.
  * @throws {DefinitionError} naming the tool and what it has to have.
@@ -87,7 +96,7 @@ export function checkTool(
   const output = schemaOf(given.output, `The output of tool "${name}"`) as Schema | undefined;
   const printed = jsonSchemaOf(input, "input", `The input of tool "${name}"`);
   if (containerOf(withPossibleKeys(printed, `The input of tool "${name}"`)) !== "object") {
-    throw new DefinitionError(`The input of tool "${name}" must be an object schema.`);
+    throw new DefinitionError(`The input of tool "${name}" must be an object schema. ${objectInstead(printed)}`);
   }
   checkLists(`tool "${name}"`, tool, "uses", "examples");
   if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && (timeoutMs as number) > 0)) {

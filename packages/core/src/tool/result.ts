@@ -1,3 +1,4 @@
+import { acrossCopies } from "../across-copies.ts";
 import { describeValue } from "../values.ts";
 import { isFileLike, type FileLike, type FileRef } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
@@ -33,7 +34,12 @@ export type ReturnedResult =
   | (Omit<Extract<ToolResult, { readonly success: true }>, "files"> & { readonly files?: readonly FileLike[] })
   | Extract<ToolResult, { readonly success: false }>;
 
-const results = new WeakMap<object, ReturnedResult>();
+let made: WeakMap<object, ReturnedResult> | undefined;
+
+/** The results that any copy of this package has made: a library of tools may have one of its own. */
+function results(): WeakMap<object, ReturnedResult> {
+  return (made ??= acrossCopies("core: tool results, 1", () => new WeakMap<object, ReturnedResult>()));
+}
 
 /**
  * A success. `message` is read by the model before the value; `hideValue` keeps the value from it. `files` follow the
@@ -81,11 +87,11 @@ export function restoredResult(result: ToolResult): ToolReturn<unknown> {
 
 /** What toolOk or toolError made; undefined for everything else. */
 export function returnedResult(value: unknown): ReturnedResult | undefined {
-  return typeof value === "object" && value !== null ? results.get(value) : undefined;
+  return typeof value === "object" && value !== null ? results().get(value) : undefined;
 }
 
 function brand<Value>(result: ReturnedResult): ToolReturn<Value> {
-  const made = Object.freeze({ ...result });
-  results.set(made, made);
-  return made as unknown as ToolReturn<Value>;
+  const branded = Object.freeze({ ...result });
+  results().set(branded, branded);
+  return branded as unknown as ToolReturn<Value>;
 }

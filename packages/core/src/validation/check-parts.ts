@@ -124,8 +124,8 @@ function checkNumber(check: ValueCheck, schema: JsonSchema, value: number, path:
 /** 0.3 is a multiple of 0.1, though the computer's 0.3 / 0.1 is not 3. */
 function isMultiple(value: number, of: number): boolean {
   const times = value / of;
-  if (!Number.isFinite(times)) return value % of === 0;
-  return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times) * 1e-6);
+  if (!Number.isFinite(times) || (Number.isInteger(value) && Number.isInteger(of))) return value % of === 0;
+  return Math.abs(times - Math.round(times)) <= 2 * Number.EPSILON * Math.abs(times);
 }
 
 function checkBounds(

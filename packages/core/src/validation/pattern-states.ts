@@ -19,6 +19,8 @@ export interface ParsedPattern {
   readonly repeats: number;
   /** Repeats, and alternatives. */
   readonly branches: number;
+  /** The natural logarithm of the number of ways through its alternatives, in all their combinations. */
+  readonly alternatives: number;
   /** Whether a part that is repeated has a branch inside: the ways through it double with each character, or worse. */
   readonly isNested: boolean;
 }
@@ -35,11 +37,13 @@ class TooMuch extends Error {}
 /** Reads a pattern that the platform has compiled. */
 export function parsePattern(source: string, isUnicode: boolean): ParsedPattern {
   const many = source.length;
-  if (many > longestSource) return { states: undefined, start: 0, repeats: many, branches: many, isNested: true };
+  if (many > longestSource) {
+    return { states: undefined, start: 0, repeats: many, branches: many, alternatives: Infinity, isNested: true };
+  }
   const reading = new Reading(source, isUnicode);
   const whole = reading.alternatives();
-  const { repeats, branches, isNested } = reading;
-  const other = { states: undefined, start: 0, repeats, branches, isNested };
+  const { repeats, branches, ways, isNested } = reading;
+  const other = { states: undefined, start: 0, repeats, branches, alternatives: ways, isNested };
   if (whole === undefined) return other;
   try {
     const end = reading.add({ kind: "end" });
@@ -68,6 +72,8 @@ const quantifier = /(?:([*+?])|\{(\d+)(,(\d*))?\})\??/y;
 class Reading {
   readonly states: PatternState[] = [];
   repeats = 0;
+  /** The logarithm of the ways through the alternatives so far. */
+  ways = 0;
   isNested = false;
   readonly #source: string;
   readonly #isUnicode: boolean;
@@ -93,6 +99,7 @@ class Reading {
       this.branches += 1;
       ways.push(this.#sequence());
     }
+    this.ways += Math.log(ways.length);
     const known = ways.filter((way) => way !== undefined);
     if (known.length < ways.length) return undefined;
     const [only] = known;
@@ -108,15 +115,16 @@ class Reading {
   }
 
   #repeated(): Part | undefined {
-    const before = this.branches;
+    const before = { branches: this.branches, ways: this.ways };
     const part = this.#single();
     const found = this.#match(quantifier);
     if (found === undefined) return part;
-    if (this.branches > before) this.isNested = true;
+    if (this.branches > before.branches) this.isNested = true;
     this.branches += 1;
     this.repeats += 1;
     const [, sign, least = sign === "+" ? "1" : "0", range, most = range === undefined ? least : ""] = found;
     const [from, to] = [Number(least), sign === "?" ? 1 : sign !== undefined || most === "" ? Infinity : Number(most)];
+    this.ways += (this.ways - before.ways) * Math.min(mostStates, Math.max(0, from - 1));
     return part && ((next) => this.#times(part, from, to, next));
   }
 

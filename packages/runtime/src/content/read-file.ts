@@ -1,12 +1,18 @@
 // A file's bytes, read once: checked, hashed, stored, and from then on a reference.
-import { BlobError, type Blobs, type FileLike, type FileRef, type StoredFile } from "@proviso/core";
+import { BlobError, Blobs, type FileLike, type FileRef, type StoredFile } from "@proviso/core";
 import { cleanName, isPlatformFile, keepBytes, keptBytes, messageOf } from "@proviso/core/internal";
+import type { Run } from "../run.ts";
 import { hashOf } from "./hash.ts";
 import { pixelsOf } from "./pixels.ts";
 import { typeFrom } from "./media-type.ts";
 
 /** The platform's files do not change: what was read of one holds for it. */
 const known = new WeakMap<File, StoredFile>();
+
+/** Where the evaluation keeps bytes: its own Blobs, else its journal's; undefined: with what refers to them alone. */
+export function blobsOf({ resources, tape }: Pick<Run, "resources" | "tape">): Blobs | undefined {
+  return resources.resources.find(Blobs) ?? tape?.blobs;
+}
 
 /**
  * The reference to a file; its bytes are in `blobs` then, where there is one, and with the reference.
@@ -59,15 +65,18 @@ export async function store(
     const message = `The file ${name} claims to be ${claimed}, but its bytes are ${shown ?? "no such file"}.`;
     throw new BlobError(message, { reason: "media_type", file: name });
   }
+  const size = shown?.startsWith("image/") === true ? await pixelsOf(bytes) : {};
+  return keep(bytes, { name, mediaType, ...size }, blobs);
+}
+
+/** Hashes and stores bytes as they are, whatever they show. `facts` are what the reference says of them. */
+export async function keep(
+  bytes: Uint8Array,
+  { name, mediaType, ...size }: Pick<StoredFile, "name" | "mediaType" | "width" | "height">,
+  blobs: Blobs | undefined,
+): Promise<StoredFile> {
   const hash = blobs === undefined ? await hashOf(bytes) : (await blobs.put(bytes)).hash;
-  const file: StoredFile = Object.freeze({
-    kind: "stored",
-    name,
-    mediaType,
-    hash,
-    bytes: bytes.length,
-    ...(shown?.startsWith("image/") === true ? await pixelsOf(bytes) : {}),
-  });
+  const file: StoredFile = Object.freeze({ kind: "stored", name, mediaType, hash, bytes: bytes.length, ...size });
   keepBytes(file, bytes);
   return file;
 }

@@ -3,7 +3,7 @@
 // 3. What is answered from its record sends nothing, so it needs no bytes of what was stored.
 import {
   BlobError,
-  Blobs,
+  type Blobs,
   type FileLike,
   type FileRef,
   type GeneratedFile,
@@ -17,7 +17,7 @@ import { isPlatformFile, keptBytes } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { RunFiles } from "./contract.ts";
-import { bytesBehind, referenceOf, referenceTo, store } from "./read-file.ts";
+import { blobsOf, bytesBehind, referenceOf, referenceTo, store } from "./read-file.ts";
 import { isSaved } from "./saved-sessions.ts";
 import { badRequest, messagesForAny, storedFilesIn } from "./to-send.ts";
 import { failureWithoutBytes, withoutBytes } from "./without-bytes.ts";
@@ -27,7 +27,7 @@ export function openRunFiles(run: Run): RunFiles {
   const made: FileRef[] = [];
   const before = new WeakMap<object, readonly Message[]>();
   const sendsNothing = run.tape?.sendsNothing === true;
-  const blobs = (): Blobs | undefined => run.resources.resources.find(Blobs) ?? run.tape?.blobs;
+  const blobs = (): Blobs | undefined => blobsOf(run);
   const keeping = (): Blobs | undefined => toKeep(blobs(), run);
   const referred = async (file: FileLike): Promise<FileRef> => {
     if (isPlatformFile(file)) return referenceTo(file, keeping());

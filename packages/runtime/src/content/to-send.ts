@@ -1,6 +1,6 @@
 // A conversation as one model takes it. Each message is made anew once and kept, so that a wire writes it once.
 import type { FileRef, FileSupport, Message, PlacedFile, PromptMessage, StoredFile, ToolMessage } from "@proviso/core";
-import { keptBytes, labelOf } from "@proviso/core/internal";
+import { frozenInDepth, keptBytes, labelOf } from "@proviso/core/internal";
 import { failure, isFailure, type Failure } from "../failures.ts";
 import type { TakesFiles } from "./contract.ts";
 
@@ -61,7 +61,7 @@ function messagesFor(messages: readonly Message[], by: TakesFiles): readonly Mes
     }
   }
   endTurn();
-  return tooMuch(sent, by) ?? sent;
+  return tooMuch(sent, by) ?? Object.freeze(sent);
 }
 
 function memoryOf(support: object): Memory {
@@ -132,7 +132,7 @@ function replaced<M extends Sent>(message: M, textFor: (file: FileRef) => string
   const marks = "cacheAt" in message ? message.cacheAt : undefined;
   const movedBy = (mark: number): number =>
     inserted.reduce((sum, { at, length }) => (at <= mark ? sum + length : sum), 0);
-  return Object.freeze({
+  return frozenInDepth({
     ...rest,
     text: out,
     ...(left.length === 0 ? {} : { files: left }),
@@ -197,7 +197,7 @@ function insertedBehind(
     }
   }
   if (files.length === 0) return undefined;
-  const message: PromptMessage = Object.freeze({ role: "user", text, files: Object.freeze(files) });
+  const message: PromptMessage = frozenInDepth({ role: "user", text, files });
   memory.behind.set(first, message);
   return message;
 }

@@ -1,10 +1,9 @@
 import type { ToolMessage } from "@proviso/core";
-import { messageOf } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { withFilesBehind } from "../content/files-behind.ts";
 import { readResultName } from "./read-result.ts";
-import { bothEnds, stubText } from "./stand-in.ts";
-import { keepText, keptText } from "./texts.ts";
+import { bothEnds, stubText, wholeLength } from "./stand-in.ts";
+import { keepText } from "./texts.ts";
 
 /** The result as the model sees it: of more than `most` UTF-16 units it sees both ends, and the whole is stored. */
 export async function shownAnswer(
@@ -22,24 +21,20 @@ export async function shownAnswer(
       files.map(({ file }) => file),
     );
   }
-  if (!isReadable) return { ...answer, text: bothEnds(answer.text, most) };
-  try {
-    const full = await keepText(run, answer.text, factsOf(answer));
-    return { ...answer, text: bothEnds(answer.text, most, full.hash), full };
-  } catch (error) {
-    // The call is done, whatever becomes of its text.
-    run.log("warn", { tool: answer.name, callId: answer.callId, error: messageOf(error) }, "history.result.not_kept");
-    return { ...answer, text: bothEnds(answer.text, most) };
-  }
+  // An end that is cut inside a secret would hide it from what looks for it.
+  const whole = run.redaction.value(answer.text);
+  if (!isReadable) return { ...answer, text: bothEnds(whole, most) };
+  const full = await keepText(run, whole, factsOf(answer));
+  return { ...answer, text: bothEnds(whole, most, full.hash), full };
 }
 
 /** The result as a stub; the whole is stored where it can be read. */
 export async function stubOf(run: Run, given: ToolMessage, isReadable: boolean): Promise<ToolMessage> {
   const { files: _, ...answer } = given;
-  const { text } = answer;
+  const text = run.redaction.value(answer.text);
   if (!isReadable) return withoutFiles({ ...answer, text: stubText(text.length, undefined) });
-  const full = answer.full ?? (await keepText(run, text, factsOf(answer)));
-  const { length } = (await keptText(run, full)) ?? text;
+  const { full = await keepText(run, text, factsOf(answer)) } = answer;
+  const length = answer.full === undefined ? text.length : wholeLength(text, answer.full.hash);
   return withoutFiles({ ...answer, text: stubText(length, full.hash), full });
 }
 

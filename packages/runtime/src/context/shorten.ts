@@ -1,5 +1,6 @@
 // Carries a plan out on a copy of the messages.
 import type { Message, StoredFile, ToolMessage } from "@proviso/core";
+import { messagesWithoutSecrets } from "../conversations/hide.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Plan } from "./plan.ts";
@@ -36,7 +37,7 @@ export async function shorten(
   messages: readonly Message[],
   { plan, rate, summary, room, isReadable }: ToShorten,
 ): Promise<Shortened | Failure> {
-  const transcript = await keepText(run, JSON.stringify(messages), {
+  const transcript = await keepText(run, JSON.stringify(messagesWithoutSecrets(messages, run.world.secrets)), {
     name: `history ${run.evaluationId} ${run.turn}.json`,
     mediaType: "application/json",
   });

@@ -33,6 +33,13 @@ export function bothEnds(text: string, most: number, hash?: string): string {
   return text.slice(0, from) + note(from) + text.slice(wholeCharacters(text, text.length - half));
 }
 
+/** UTF-16 units of the text with this hash of which `bothEnds` made the one that is shown. */
+export function wholeLength(shown: string, hash: string): number {
+  const note = `\\[… (\\d+) characters in all, some left out here: read_result\\(\\{ "ref": "${referenceOf(hash)}"`;
+  const [, length = shown.length] = new RegExp(note).exec(shown) ?? [];
+  return Number(length);
+}
+
 /** The place, or the one before it where that is in the middle of a character of two units. */
 export function wholeCharacters(text: string, place: number): number {
   const unit = text.charCodeAt(place);

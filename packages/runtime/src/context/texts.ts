@@ -1,40 +1,41 @@
-// Texts that are kept outside of a history, by the references in it.
-import type { StoredFile } from "@proviso/core";
+// Texts that a history does not show, kept where files are kept.
+import { BlobError, type StoredFile } from "@proviso/core";
+import { cleanName, messageOf } from "@proviso/core/internal";
+import { blobsOf, bytesBehind, keep } from "../content/read-file.ts";
+import { isFailure } from "../failures.ts";
 import type { Run } from "../run.ts";
 
-const texts = new WeakMap<StoredFile, string>();
-
-const longestName = 255;
-
-/** Keeps the text, and returns the reference that it is found by. */
+/**
+ * Keeps a text that shows no secret, and returns the reference that it is found by. A text that cannot be stored is kept
+ * with the reference alone: a history is the same then, also where its run goes on.
+ */
 export async function keepText(
-  _run: Run,
+  run: Run,
   text: string,
   { name, mediaType }: Pick<StoredFile, "name" | "mediaType">,
 ): Promise<StoredFile> {
   const bytes = new TextEncoder().encode(text);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  const hash = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const file: StoredFile = Object.freeze({
-    kind: "stored",
-    name: cleanName(name),
-    mediaType,
-    hash,
-    bytes: bytes.length,
-  });
-  texts.set(file, text);
-  return file;
+  const facts = { name: cleanName(name), mediaType };
+  try {
+    const file = await (run.limits.unrecorded ?? run.limits).race(keep(bytes, facts, storeOf(run)), "request");
+    if (!isFailure(file)) return file;
+  } catch (error) {
+    run.log("warn", { turn: run.turn, name: facts.name, error: messageOf(error) }, "history.text.not_stored");
+  }
+  return keep(bytes, facts, undefined);
 }
 
-/** The text behind a reference; undefined where it is not kept any more. */
-export async function keptText(_run: Run, file: StoredFile): Promise<string | undefined> {
-  return texts.get(file);
+/** What is answered from a record was stored when it was recorded. */
+function storeOf(run: Run): ReturnType<typeof blobsOf> {
+  return run.tape?.sendsNothing === true ? undefined : blobsOf(run);
 }
 
-/** A model chooses the ids of its calls: without control characters, of at most so many UTF-16 units. */
-function cleanName(name: string): string {
-  return name
-    .replaceAll(/\p{Cc}/gu, "_")
-    .slice(0, longestName)
-    .toWellFormed();
+/** The text behind a reference; undefined where it is not kept any more. @throws {BlobError} for one that cannot be read. */
+export async function keptText(run: Run, file: StoredFile): Promise<string | undefined> {
+  try {
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await bytesBehind(file, blobsOf(run)));
+  } catch (error) {
+    if (error instanceof BlobError && error.reason === "missing") return undefined;
+    throw error;
+  }
 }

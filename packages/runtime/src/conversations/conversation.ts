@@ -1,5 +1,6 @@
 // 1. Session and messages always agree: the messages go on with each evaluation, with a failed one too.
-// 2. One evaluation at a time.
+// 2. One evaluation at a time. While it runs nothing is saved and no messages are put in place: the session may be in the
+//    middle of a call, and the messages are those from before the turn.
 // 3. After its function has returned or thrown, nothing begins. Once what was under way has settled, nothing is done at all:
 //    what is saved then is what there is.
 import {
@@ -59,11 +60,13 @@ export interface Conversation extends ConversationState {
   ): EvaluationStream<Output>;
   /**
    * Puts other messages in place of all: with an answer that no model gave, or without a turn that failed.
-   * @throws {DefinitionError} for what `parseMessages` refuses.
+   * @throws {DefinitionError} for what `parseMessages` refuses, and while an evaluation runs, which would put its own in
+   * their place.
    */
   keep(messages: readonly Message[]): void;
   /**
    * Saves now what it is now; at the end of the function it is saved anyway.
+   * @throws {DefinitionError} while an evaluation runs: half a turn would be stored. Await the evaluation first.
    * @throws {ConversationError} "lost": another writer took it over, or it was deleted.
    */
   save(): Promise<void>;
@@ -109,16 +112,10 @@ export function openConversation({ save, slices, ...given }: OpenParts): OpenCon
       options: ConversationEvaluateOptions = {},
     ) {
       assertIs("open");
-      const response = turns.begin(prompt, options, (own) => {
+      return turns.begin(prompt, options, (own) => {
         const begun = adapter.evaluate(prompt as Prompt<Output>, own);
         return { begun, response: begun };
       });
-      try {
-        return await response;
-      } finally {
-        // The caller goes on when the messages are there.
-        await turns.settled();
-      }
     },
     stream<Output>(
       adapter: ProviderAdapter,
@@ -133,10 +130,12 @@ export function openConversation({ save, slices, ...given }: OpenParts): OpenCon
     },
     keep(messages) {
       assertIs("open", "leaving");
+      turns.assertNone("keep");
       goOnFrom(frozenMessages(parseMessages(messages)));
     },
     async save() {
       assertIs("open", "leaving");
+      turns.assertNone("save");
       await saveLast();
     },
   };
@@ -150,6 +149,8 @@ export function openConversation({ save, slices, ...given }: OpenParts): OpenCon
 }
 
 interface Turns {
+  /** @throws {DefinitionError} while an evaluation runs. */
+  assertNone(method: "keep" | "save"): void;
   /** Waits for what is still running. */
   settled(): Promise<void>;
   /** Aborts what is still running, and waits for its end. */
@@ -171,6 +172,12 @@ function turnsOf({ id, session, signal, slices, messages, goOnFrom }: TurnParts)
   const leaving = new AbortController();
   let running: Promise<unknown> | undefined;
   return {
+    assertNone(method) {
+      if (running !== undefined)
+        throw new DefinitionError(
+          `conversation.${method} was called while an evaluation runs, whose turn is incomplete: await it first.`,
+        );
+    },
     begin(prompt, options, start) {
       checkOwn(options);
       checkGiven(id, slicesOfTurn(prompt, options), slices);
@@ -187,22 +194,24 @@ function turnsOf({ id, session, signal, slices, messages, goOnFrom }: TurnParts)
         onAbort(source, (reason) => ending.abort(reason)),
       );
       const { begun, response } = startOrStop(() => start({ ...options, ...history, session, signal: limited }), stops);
-      running = response
-        .then(
-          (answered) => {
-            // The turn of a run that is answered again is in the conversation, and others may be behind it.
-            if (!takeAnsweredAgain(session)) goOnFrom(answered.messages);
-          },
-          (error: unknown) => {
-            if (takeAnsweredAgain(session)) return;
-            // An evaluation that could not begin may name no history at all.
-            if (isEvaluationFailure(error) && error.messages.length > 0) goOnFrom(error.messages);
-          },
-        )
-        .finally(() => {
-          running = undefined;
-          for (const stop of stops) stop();
-        });
+      // What awaits the response goes on right behind this, and may save or begin the next evaluation.
+      const over = (): void => {
+        running = undefined;
+        for (const stop of stops) stop();
+      };
+      running = response.then(
+        (answered) => {
+          over();
+          // The turn of a run that is answered again is in the conversation, and others may be behind it.
+          if (!takeAnsweredAgain(session)) goOnFrom(answered.messages);
+        },
+        (error: unknown) => {
+          over();
+          if (takeAnsweredAgain(session)) return;
+          // An evaluation that could not begin may name no history at all.
+          if (isEvaluationFailure(error) && error.messages.length > 0) goOnFrom(error.messages);
+        },
+      );
       return begun;
     },
     async settled() {

@@ -12,14 +12,19 @@ export function withoutSecrets(
   slices: readonly Slice[],
 ): SavedConversation {
   if (secrets === undefined) return saved;
-  const { details, value } = redactionOf(secrets);
-  const { messages: given } = saved;
-  const { messages } = details({ messages: given });
   return {
     ...saved,
-    session: withoutSecretStates(saved.session, value, slices),
-    messages: messages.map((message, index) => withPlaces(message, given[index] as Message, value)),
+    session: withoutSecretStates(saved.session, redactionOf(secrets).value, slices),
+    messages: messagesWithoutSecrets(saved.messages, secrets),
   };
+}
+
+/** The messages without the secrets, as `parseMessages` takes them. */
+export function messagesWithoutSecrets(given: readonly Message[], secrets: Secrets | undefined): readonly Message[] {
+  if (secrets === undefined) return given;
+  const { details, value } = redactionOf(secrets);
+  const { messages } = details({ messages: given });
+  return messages.map((message, index) => withPlaces(message, given[index] as Message, value));
 }
 
 /** @throws {DefinitionError} for a state that its schema does not accept without its secrets: it could not be read again. */

@@ -1,9 +1,10 @@
 import type { Clock, EvaluateOptions, FileSupport, Pace, Prompt, PromptResponse, ProviderAdapter } from "@proviso/core";
 import { isObjectOrFunction } from "@proviso/core/internal";
 import { hiddenField } from "../hidden-field.ts";
+import type { AdapterOptions } from "../adapter-options.ts";
 import type { Nesting } from "../run.ts";
 import type { Prices } from "../prices.ts";
-import type { Asked, Chain } from "../request/chain.ts";
+import type { ChainMember, Chain } from "../request/chain.ts";
 import type { Secrets } from "../secrets.ts";
 
 /** What is known of an adapter before it is asked anything. */
@@ -11,6 +12,10 @@ export interface AdapterFacts {
   /** The name of the provider. */
   readonly name: string;
   readonly model: string;
+  /** A hash of what else decides the answers; undefined: nothing that the adapter knows of. */
+  readonly settingsHash: string | undefined;
+  /** The adapter's own, which an evaluation may replace; undefined: the model chooses. */
+  readonly toolChoice: AdapterOptions["toolChoice"];
   /** false: an agent, which asks its model itself. */
   readonly isModel: boolean;
   readonly nativeOutput: boolean;
@@ -41,8 +46,8 @@ export interface AdapterInternals {
   readonly redact: Secrets["redact"] | undefined;
   /** Makes an adapter like this one whose requests keep this pace. */
   atPace(pace: Pace): ProviderAdapter;
-  /** What it brings to a chain; undefined for an agent. */
-  readonly asked: Asked | undefined;
+  /** What it brings to a chain. */
+  readonly asked: ChainMember;
   /** Makes an adapter of a chain that begins with this one: it has its policy, its tool choice and its environment. */
   leads(chain: Chain): ProviderAdapter;
 }

@@ -66,7 +66,8 @@ function changesOf({ snapshots }: Transaction, resource: unknown): readonly Reso
   if (taken.taking !== undefined) return undefined;
   try {
     const changes = resource.changesSince(taken.snapshot);
-    return changes === undefined ? undefined : firstChanges(changes);
+    // The resource may keep what it has given.
+    return changes && firstChanges(changes).map((change) => ({ ...change }));
   } catch {
     // A disk that fails, for example: what was asked for is named all the same.
     return undefined;

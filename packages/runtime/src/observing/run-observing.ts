@@ -39,7 +39,7 @@ export class RunObserving implements Observing, Observed {
   app(event: AppEvent): void {
     if (!this.#observers.takesAppEvents) return;
     const { core, evaluationId } = this.#run;
-    const of = { sessionId: core.session.id, evaluationId };
+    const of = Object.freeze({ sessionId: core.session.id, evaluationId });
     callEach(this.#observers, this, "app", (one) => one.app?.(event, of));
   }
   changed(transaction: Transaction, undone: boolean, calls?: readonly string[]): void {

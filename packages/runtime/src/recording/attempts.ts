@@ -29,19 +29,19 @@ export class KeptAttempts implements Attempts {
     return next === undefined ? this.#attempts.hasMore() : next.kind === "attempt";
   }
 
-  goOn(why: Failure, mayRepeat: () => boolean): Next | undefined {
+  nextAfter(why: Failure, mayRepeat: () => boolean): Next | undefined {
     const entry = this.#peek();
     const answered = this.#lastAnswer()?.route?.findLast(({ outcome }) => outcome === "answered");
-    if (entry === undefined) return this.#attempts.goOn(why, mayRepeat, answered);
+    if (entry === undefined) return this.#attempts.nextAfter(why, mayRepeat, answered);
     if (entry.kind !== "event" || entry.event.type !== "evaluation.restarted") return undefined;
     const { provider, model } = entry.event;
     const next = { provider, model };
-    this.#attempts.wentOn(why, next, answered);
+    this.#attempts.takeRecorded(why, next, answered);
     return next;
   }
 
-  wentOn(...given: Parameters<Attempts["wentOn"]>): void {
-    this.#attempts.wentOn(...given);
+  takeRecorded(...given: Parameters<Attempts["takeRecorded"]>): void {
+    this.#attempts.takeRecorded(...given);
   }
 }
 
@@ -63,11 +63,11 @@ export class RecordedAttempts implements Attempts {
     return this.#left-- > 0;
   }
 
-  goOn(): Next | undefined {
+  nextAfter(): Next | undefined {
     return this.#restarted[this.#next++];
   }
 
-  wentOn(): void {}
+  takeRecorded(): void {}
 }
 
 /** Whether an evaluation might have begun again with another model. */

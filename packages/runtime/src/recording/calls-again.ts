@@ -4,6 +4,7 @@ import { canonicalJson } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import { differenceIn } from "./compare.ts";
 import type { KeptCalls } from "./contract.ts";
+import { drawnCut } from "./cut-answers.ts";
 import type { Difference, EntryOf, JournalEntry } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { keptCalls } from "./kept-calls.ts";
@@ -56,8 +57,14 @@ export class RecordedCalls {
     const stopped = new Set<number>();
     let turn = 0;
     let maxDepth: number | undefined;
+    const cut = new Set<string>();
     for (const entry of entries) {
-      if (entry.evaluationId !== own) continue;
+      const { evaluationId } = entry;
+      if (evaluationId !== own) {
+        if (drawnCut(entry) !== undefined) cut.add(evaluationId);
+        if (isEndedByBudget(entry) && !cut.has(evaluationId)) stopped.add(turn);
+        continue;
+      }
       if (entry.kind === "answered") ({ turn } = entry);
       if (entry.kind === "begun" || entry.kind === "given") maxDepth = (entry.options ?? { maxDepth }).maxDepth;
       if (entry.kind !== "cancelled") {
@@ -127,6 +134,11 @@ export class RecordedCalls {
     this.#dispatched.set(key, dispatched);
     this.#calls.set(key, { turn, ...of, end, refusal, dispatched });
   }
+}
+
+/** Whether a budget ended an evaluation. Of one inside a call the record has why only where its answer was cut short. */
+function isEndedByBudget(entry: JournalEntry): boolean {
+  return entry.kind === "event" && entry.event.type === "prompt.failed" && entry.event.code === "budget";
 }
 
 function outcomeOf(event: unknown): unknown {

@@ -23,7 +23,7 @@ import type {
 } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import type { World } from "../environment.ts";
-import type { Failure } from "../failures.ts";
+import type { Failure, Unsent } from "../failures.ts";
 import type { Limits } from "../limits.ts";
 import type { Attempts } from "../attempts.ts";
 import type { SessionCore } from "../session/session-core.ts";
@@ -195,8 +195,8 @@ export interface Tape<Run> extends TapeNumbers {
    * did. `code`: that of the error that it would be; undefined: it would be none. `isMet`: what the options say.
    */
   endsLoop(run: Run, code: EvaluationFailure["code"] | undefined, isMet: () => boolean): boolean;
-  /** Why an answer is not whole, where a budget's limit is the reason. */
-  cut(run: Run, ask: () => Failure | undefined): Failure | undefined;
+  /** Why an answer is not whole, where a budget's limit is the reason. `text`: that of the answer, if there is one. */
+  cut(run: Run, ask: () => Failure | undefined, text?: string): Failure | undefined;
   /** Whether the next request is answered from the record, so that it waits for no pace. */
   isKept(): boolean;
   /**
@@ -204,8 +204,10 @@ export interface Tape<Run> extends TapeNumbers {
    * the usage of the evaluation.
    */
   unanswered(run: Run, spend: () => Usage): Usage;
-  /** What the tries of a request had cost that a limit ended, where several models could be asked; undefined: nothing. */
-  tries(compute: () => Usage | undefined): Usage | undefined;
+  /** Keeps what its pace refused a request with. Without one: returns the refusal that the record has here; undefined: none. */
+  unsent(run: Run, refused?: Unsent): Unsent | undefined;
+  /** What an older record says that the tries had cost of a request that a limit ended; undefined: it has nothing of them. */
+  tries(): Usage | undefined;
   /**
    * The tokens of a request and its answer where the provider does not say them: estimated from texts of which the record may
    * show less.

@@ -171,7 +171,7 @@ export type EntryContent =
     }
   | {
       readonly kind: "drew";
-      /** An id, a random number, or a price. */
+      /** An id, a random number, a price, or why a budget cut the answer of an evaluation inside a call short. */
       readonly value?: unknown;
     }
   | {
@@ -269,6 +269,8 @@ export type EntryContent =
       readonly outcome: "executed" | "failed";
       /** Whether its run goes on when it is evaluated again. Default false. */
       readonly goesOn?: boolean;
+      /** Whether it stays open, because something evaluates it again by itself, a queue for example. Default false. */
+      readonly staysOpen?: boolean;
       /** Whether the attempt ended before anything happened that the record did not have: it counts for nothing. Default false. */
       readonly isEmpty?: boolean;
       /** How many messages its conversation has then, and their hash, where the turn may have shortened it. Left out: it has not. */

@@ -45,18 +45,26 @@ export class TapeFault extends Error {
 /** What a run is that is evaluated: it has ended and is answered again, it goes on, or it is replayed. */
 type Way = "ended" | "open" | "replay";
 
-/** The fault of a run in which something else happens than what was recorded. */
-export function divergedFault(runId: string, divergence: Divergence, way: Way): TapeFault {
+/** The fault of a run in which something else happens than what was recorded; `earlier`: the messages before its question. */
+export function divergedFault(runId: string, divergence: Divergence, way: Way, earlier: number): TapeFault {
   const { step, path, recorded, now, what } = divergence;
   const where = path === "" ? `the ${what}` : path;
   const difference =
     what === "missing"
       ? `its record ends there, and the evaluation goes on with ${shownValue(now)}`
-      : `${where} was ${shownValue(recorded)} and is ${shownValue(now)}`;
+      : isMessage.test(path)
+        ? `${path} of the request is another one`
+        : `${where} was ${shownValue(recorded)} and is ${shownValue(now)}`;
   const message = `The run "${runId}" diverges at step ${step}: ${difference}.`;
-  const hint = way !== "replay" && path.endsWith(": earlierMessages") ? ` ${otherHistory(runId, way)}` : "";
+  const isEarlier =
+    path.endsWith(": earlierMessages") ||
+    (step === 0 && earlier > 0 && (isMessage.test(path) || path.startsWith("history.compacted")));
+  const hint = way !== "replay" && isEarlier ? ` ${otherHistory(runId, way)}` : "";
   return new TapeFault("diverged", message + hint, { divergence });
 }
+
+/** A request's messages are compared by their hashes, which say nothing to a reader. */
+const isMessage = /^messages\[\d+\]$/;
 
 /** A conversation may have gone on while its run waited. */
 function otherHistory(runId: string, way: Way): string {

@@ -3,9 +3,11 @@
 // evaluation inside the same call.
 import { systemClock, type FrameworkEvent, type ModelRequest, type ToolCall } from "@proviso/core";
 import { after } from "@proviso/core/internal";
+import type { Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import { RequestHashes } from "./asked.ts";
 import { callAround } from "./calls-again.ts";
+import { restoredCut } from "./cut-answers.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import { patienceMs } from "./inside-order.ts";
 import {
@@ -32,6 +34,8 @@ export class InsideAnswers {
   readonly #keys = new Map<string, string>();
   /** What each evaluation is in the record, from its first request on. */
   readonly #recorded = new Map<string, InsideEvaluation>();
+  /** Why a budget cut the last answer of an evaluation short. */
+  readonly #cuts = new Map<string, unknown>();
   #steps = 0;
 
   constructor(entries: readonly JournalEntry[]) {
@@ -54,10 +58,17 @@ export class InsideAnswers {
     if (answer === undefined) return this.#leftBehind(run, waitedMs);
     const given = (): Answered | Promise<Answered> => {
       evaluation.cameTo(answer.place);
+      this.#cuts.set(run.evaluationId, answer.cut);
       if (!evaluation.isAbortedAfter(answer.place)) return answer.entry;
       return this.#leftBehind(run, 0).then(() => answer.entry);
     };
     return this.#whenIts(run, evaluation, answer)?.then(given) ?? given();
+  }
+
+  /** Why the last answer is not whole, with its text; undefined: no budget is the reason. */
+  cut({ evaluationId }: Run, text: string | undefined): Failure | undefined {
+    const cut = this.#cuts.get(evaluationId);
+    return cut === undefined ? undefined : restoredCut(cut, text);
   }
 
   /** Whether the record has the last request once more. */

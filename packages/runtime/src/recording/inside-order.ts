@@ -10,7 +10,7 @@ import { addTo } from "./queues.ts";
 export const patienceMs = 1_000;
 
 interface Waiting {
-  readonly goOn: () => void;
+  readonly begin: () => void;
   /** Milliseconds that the record had waited. */
   readonly waitedMs: number;
 }
@@ -45,14 +45,14 @@ export class InsideOrder {
     if (place <= this.#first || this.#early.has(place)) return undefined;
     this.#steps += 1;
     const { promise, resolve } = Promise.withResolvers<void>();
-    addTo(this.#waiting, place, { goOn: resolve, waitedMs });
+    addTo(this.#waiting, place, { begin: resolve, waitedMs });
     if (this.#watching.signal.aborted) void this.#watch();
     return promise;
   }
 
   /** What waits at a place goes on. */
   leave(place: number): void {
-    for (const { goOn } of this.#waiting.get(place) ?? []) goOn();
+    for (const { begin } of this.#waiting.get(place) ?? []) begin();
     if (this.#waiting.delete(place) && this.#waiting.size === 0) this.#watching.abort();
   }
 

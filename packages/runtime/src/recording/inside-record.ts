@@ -1,5 +1,6 @@
 // What the evaluations inside the calls of a run came to, as its record has it.
 import { requestOfKey } from "./asked.ts";
+import { drawnCut } from "./cut-answers.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import { InsideOrder } from "./inside-order.ts";
 import { addTo, taken } from "./queues.ts";
@@ -19,12 +20,19 @@ export interface Turn {
   readonly isAfterOthers: boolean;
 }
 
+/** What an evaluation inside a call was answered. */
+export interface InsideAnswer extends Turn {
+  readonly entry: Answered;
+  /** Why a budget cut it short, as plain JSON; undefined: none did. */
+  cut: unknown;
+}
+
 /** A request of an evaluation inside a call. */
 export interface InsideRequest {
   readonly evaluation: InsideEvaluation;
   readonly place: number;
   /** undefined: the call had ended before, and left the evaluation behind. */
-  answer: (Turn & { readonly entry: Answered }) | undefined;
+  answer: InsideAnswer | undefined;
   /** Milliseconds from the request to the end of the call, where that came first. */
   waitedMs: number;
 }
@@ -82,6 +90,7 @@ export class InsideEvaluation {
   /** The calls that have failed since it came to anything else: it may be that they were stopped. */
   #failed: string[] = [];
   #open: (InsideRequest & { readonly at: number }) | undefined;
+  #answer: InsideAnswer | undefined;
 
   constructor(id: string, call: InsideCall, beganAt: number) {
     this.id = id;
@@ -114,9 +123,14 @@ export class InsideEvaluation {
   answered(entry: Answered): void {
     const open = this.#open;
     // What comes after its end is given to no handler.
+    this.#answer = undefined;
     if (open === undefined || this.hasEnded || !this.call.open.delete(open)) return;
     this.#open = undefined;
-    open.answer = { ...this.#next(entry.at, "answer"), entry };
+    this.#answer = open.answer = { ...this.#next(entry.at, "answer"), entry, cut: undefined };
+  }
+
+  wasCut(cut: unknown): void {
+    if (this.#answer !== undefined) this.#answer.cut = cut;
   }
 
   called(event: CallEvent, at: number, isFailure: boolean): void {
@@ -203,6 +217,7 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
       const asked = evaluations.get(evaluationId)?.asked(entry);
       if (asked !== undefined) addTo(requests, requestOfKey(entry.key), asked);
     } else if (entry.kind === "answered") evaluations.get(evaluationId)?.answered(entry);
+    else if (drawnCut(entry) !== undefined) evaluations.get(evaluationId)?.wasCut(drawnCut(entry));
   }
   const turns = all.flatMap((evaluation) => [...evaluation.turns.values()]);
   for (const list of [...requests.values(), ...silent.values(), ...turns]) list.reverse();

@@ -15,8 +15,10 @@ const met = new Set<EntryContent["kind"]>([
   "stopped",
 ]);
 
-function isMet(entry: JournalEntry): boolean {
-  return met.has(entry.kind) && !isResumption(entry);
+function isMet(entry: JournalEntry, own: ReadonlySet<string>): boolean {
+  // Older records have limits that evaluations inside calls have met.
+  const isOthers = entry.kind === "stopped" && !own.has(entry.evaluationId);
+  return met.has(entry.kind) && !isOthers && !isResumption(entry);
 }
 
 /** Whether an entry says that the run goes on, which the evaluation itself does not come to. */
@@ -50,7 +52,7 @@ export class Prefix {
     let place = this.at;
     for (; place < this.entries.length; place++) {
       const entry = this.entries[place] as JournalEntry;
-      if (isMet(entry) && this.own.has(entry.evaluationId)) return entry;
+      if (isMet(entry, this.own) && this.own.has(entry.evaluationId)) return entry;
       // A run goes on when something happens that was not recorded, and not before.
       if (place === this.at && !isResumption(entry)) {
         this.at++;
@@ -64,7 +66,7 @@ export class Prefix {
   look(): JournalEntry | undefined {
     for (let place = this.at; place < this.entries.length; place++) {
       const entry = this.entries[place] as JournalEntry;
-      if (isMet(entry) && this.own.has(entry.evaluationId)) return entry;
+      if (isMet(entry, this.own) && this.own.has(entry.evaluationId)) return entry;
     }
     return undefined;
   }
@@ -105,7 +107,7 @@ export class Prefix {
    */
   nextStop(by: string): EntryOf<"stopped"> | undefined {
     let at = this.at;
-    while (at < this.entries.length && !isMet(this.entries[at] as JournalEntry)) at++;
+    while (at < this.entries.length && !isMet(this.entries[at] as JournalEntry, this.own)) at++;
     const next = this.entries[at];
     const isNext = next?.kind === "stopped" && next.by === by && this.own.has(next.evaluationId);
     return isNext && !this.#isAmongCalls(at) ? this.take("stopped") : undefined;
@@ -113,7 +115,9 @@ export class Prefix {
 
   /** Whether what comes behind is the end of a call: the limit was met when the calls had begun, and is taken with them. */
   #isAmongCalls(place: number): boolean {
-    const next = this.entries.slice(place + 1).find((entry) => isMet(entry) && this.own.has(entry.evaluationId));
+    const next = this.entries
+      .slice(place + 1)
+      .find((entry) => isMet(entry, this.own) && this.own.has(entry.evaluationId));
     return next?.kind === "event" && next.event.type === "tool.invoked";
   }
 

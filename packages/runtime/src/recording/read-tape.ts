@@ -8,6 +8,7 @@ import { hasAttempts, RecordedAttempts, restartsIn } from "./attempts.ts";
 import type { Run } from "../run.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { EvaluationOutcome, UsageEstimate } from "./contract.ts";
+import { InsideAnswers } from "./inside-answers.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 
 /** A tape that appends nothing: all that is asked of it comes from a record. */
@@ -23,6 +24,8 @@ export class ReadTape {
   readonly blobs: Blobs | undefined;
   readonly hasAttempts: boolean;
   protected readonly opened: OpenedSource;
+  /** The answers of evaluations inside calls. */
+  protected readonly inside: InsideAnswers;
   #restarts: ReadonlyMap<number, string> | undefined;
 
   constructor(source: RunSource, opened: OpenedSource, { clock }: World) {
@@ -33,6 +36,7 @@ export class ReadTape {
     this.signal = source.signal;
     this.blobs = source.blobs;
     this.opened = opened;
+    this.inside = new InsideAnswers(opened.entries);
     this.#secrets = source.secrets;
     this.hasAttempts = hasAttempts(opened.entries);
   }
@@ -79,8 +83,12 @@ export class ReadTape {
     return code !== undefined && this.#restarts.get(turn) === code;
   }
 
-  cut(): Failure | undefined {
-    return undefined;
+  cut(run: Run, _ask: unknown, text?: string): Failure | undefined {
+    return this.inside.cut(run, text);
+  }
+
+  over(run: Run): Promise<void> | undefined {
+    return this.inside.over(run);
   }
 
   isKept(): boolean {
@@ -88,6 +96,10 @@ export class ReadTape {
   }
 
   tries(): undefined {
+    return undefined;
+  }
+
+  unsent(): undefined {
     return undefined;
   }
 

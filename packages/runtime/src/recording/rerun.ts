@@ -35,7 +35,6 @@ import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
 import { givenAgain } from "./kept-feedback.ts";
 import { refuseAgain } from "./refusals.ts";
-import { InsideAnswers } from "./inside-answers.ts";
 import { addTo, queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
@@ -52,8 +51,6 @@ export class Rerun extends ReadTape implements Tape<Run> {
   readonly #recorded: RecordedCalls;
   readonly #queues: Queues;
   readonly #decisions: Decisions;
-  readonly #inside: InsideAnswers;
-  readonly over = (run: Run): Promise<void> | undefined => this.#inside.over(run);
   readonly #dispatched = new Map<string, unknown[]>();
   readonly #counted = new WeakSet<object>();
   readonly #ended = new Map<string, ToolInvoked>();
@@ -79,7 +76,6 @@ export class Rerun extends ReadTape implements Tape<Run> {
     this.#evaluate = evaluate;
     this.#recorded = new RecordedCalls(opened.entries);
     this.#queues = queuesOf(opened.entries);
-    this.#inside = new InsideAnswers(opened.entries);
     this.#now = opened.entries[0]?.at ?? 0;
     this.#decisions = new Decisions(source.id, opened.suspended ?? [], () => this.#now);
   }
@@ -161,7 +157,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     const event = filled as UnnumberedEvent & { at: number };
     event.at = this.#now;
     const numbered = run.core.number(event);
-    if (run.isInside) this.#inside.emitted(run, numbered);
+    if (run.isInside) this.inside.emitted(run, numbered);
     if (numbered.type === "tool.invoked" && !run.isInside) this.#invoked(numbered);
     return { event: numbered, isEmitted: true };
   }
@@ -211,7 +207,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   async #answerInside(run: Run, request: RecordedRequest["request"]): Promise<ModelResponse | ModelFailure> {
-    const answered = await this.#inside.next(run, request);
+    const answered = await this.inside.next(run, request);
     this.#assertGoesOn();
     if (answered !== undefined) return answerAgain(run, answered.answer);
     if (run.limits.signal.aborted) throw this.#over();
@@ -222,7 +218,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   /** A refused request is made again where the record has an answer to it. */
   delay(run: Run): number | undefined {
     const turn = this.#queues.answers.get(run.evaluationId)?.at(-1)?.turn;
-    return (run.isInside ? this.#inside.isAskedAgain(run) : turn === run.turn) ? 0 : undefined;
+    return (run.isInside ? this.inside.isAskedAgain(run) : turn === run.turn) ? 0 : undefined;
   }
 
   async checked(): Promise<string | undefined> {
@@ -230,7 +226,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined {
-    if (run.isInside) return this.#inside.beginning(run, calls);
+    if (run.isInside) return this.inside.beginning(run, calls);
     const ids = calls.map(({ id }) => id);
     const answered = this.#isAnswered(run.turn, ids) ? this.#answered.get(run.turn) : undefined;
     if (answered === undefined) return undefined;
@@ -252,7 +248,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (recorded !== undefined) run.maxDepth = recorded.maxDepth ?? defaultMaxDepth;
     const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
-    if (run.isInside) return this.#inside.ended(run, parts.call.id, parts.execute());
+    if (run.isInside) return this.inside.ended(run, parts.call.id, parts.execute());
     if (recorded?.isUnknown !== true) return parts.execute();
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);

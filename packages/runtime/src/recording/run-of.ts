@@ -1,5 +1,6 @@
 import {
   DefinitionError,
+  isEvaluationFailure,
   JournalError,
   OptionError,
   RunError,
@@ -9,6 +10,7 @@ import {
 } from "@proviso/core";
 import { describeValue, messageOf, noUsage } from "@proviso/core/internal";
 import { errorOf } from "../failures.ts";
+import { limitMetBy } from "./in-time.ts";
 import { noEnclosing } from "../transactions/session-view.ts";
 import { lastGiven } from "./begun.ts";
 import { journalRun, type OpenTape, type RecordedBeginning } from "./run-value.ts";
@@ -67,9 +69,15 @@ async function open(source: RunSource, ...given: Parameters<OpenTape>): Promise<
   const endless = source.mode === "replay" ? undefined : endlessWaitFor(source, around);
   if (endless !== undefined) throw errorOf({ ...endless, phase: "render" }, details);
   try {
-    const opened = await source.open();
-    return new RecordedTape(source, opened, { world, options, around });
+    const opening = source.open();
+    const late = await limitMetBy(opening, options, world.clock);
+    if (late !== undefined) {
+      void opening.then(() => source.close()).catch(() => {});
+      throw errorOf({ ...late, phase: "render" }, details);
+    }
+    return new RecordedTape(source, await opening, { world, options, around });
   } catch (cause) {
+    if (isEvaluationFailure(cause)) throw cause;
     const reason = cause instanceof JournalError ? cause.reason : "failed";
     // A run that is in use stays with the evaluation that has it.
     if (reason !== "busy") await source.close().catch(() => {});

@@ -1,4 +1,4 @@
-import type { Blobs } from "@proviso/core";
+import type { Blobs, EvaluationFailure } from "@proviso/core";
 import type { Secrets } from "../secrets.ts";
 import type { EntryOf, JournalEntry, SuspendedCall } from "./entries.ts";
 import type { KeptEntry } from "./kept-entry.ts";
@@ -39,6 +39,8 @@ export interface RunSource {
   flush(): Promise<void> | undefined;
   /** Whether the run goes on where what is asked for is not what was recorded. Default false; a fork always does. */
   readonly adopts?: boolean | undefined;
+  /** Whether a run that ended with what may pass stays open, because something evaluates it again by itself. Left out: false. */
+  staysOpen?(error: EvaluationFailure): boolean;
   /** Whether a write has failed that nothing waited for: `flush` rejects. Left out: false. */
   readonly hasFailed?: boolean | undefined;
   /** The file of the run, where resources may be in it too. Left out: none can. */

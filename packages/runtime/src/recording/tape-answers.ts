@@ -86,7 +86,7 @@ export class TapeAnswers extends TapeEvents {
       return Promise.resolve(answerAgain(run, known.answer));
     }
     // An answer inside a call is written before the next one is asked for: a crash then costs one request, not two.
-    if (this.hasAnswer) void this.flushed()?.catch(() => {});
+    if (this.hasUnwrittenAnswer) void this.flushed()?.catch(() => {});
     const asking = of.ask(of.onDelta && this.#keptDeltas(run, attempt, of.onDelta));
     const { turn: work } = of;
     if (work === undefined) return asking.then((answer) => this.#answered(run, of, answer));
@@ -116,7 +116,7 @@ export class TapeAnswers extends TapeEvents {
     const { answer: recorded, isRedacted } = recordedAnswer(run, queuedAnswer(answer, of), this.source.payloads);
     const entry = new AnsweredEntry(run.turn, of.attempt, recorded, isRedacted, producedIn(of.turn, answer));
     this.append(run.evaluationId, entry);
-    if (run.isInside) this.hasAnswer = true;
+    if (run.isInside) this.hasUnwrittenAnswer = true;
     return answer;
   }
 
@@ -242,8 +242,8 @@ export class TapeAnswers extends TapeEvents {
     return { inputTokens, outputTokens };
   }
 
-  tries(compute: () => Usage | undefined): Usage | undefined {
-    return this.isLive ? compute() : this.#taken("tries");
+  tries(): Usage | undefined {
+    return this.isLive ? undefined : this.#taken("tries");
   }
 
   unanswered(run: Run, spend: () => Usage): Usage {

@@ -1,6 +1,7 @@
 // The calls of a recorded evaluation: those that the record answers, and those that run, with what is decided on them.
 import type { PolicyDecision, Suspension, ToolCall, ToolReturn } from "@proviso/core";
 import { after } from "@proviso/core/internal";
+import type { Unsent } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Transaction, TransactionOptions } from "../transactions/transaction.ts";
 import type { EndedCall, HandlerParts, KeptCalls, PolicyQuestion } from "./contract.ts";
@@ -192,5 +193,17 @@ export class TapeCalls extends TapeAnswers {
     if (run.isInside || run.endAttempt === undefined) return undefined;
     if (this.isLive) this.append(run.evaluationId, { kind: "lasting" });
     return run.endAttempt();
+  }
+
+  unsent(run: Run, refused?: Unsent): Unsent | undefined {
+    if (run.isInside) return refused;
+    if (refused === undefined) {
+      const entry = this.isLive ? undefined : this.prefix.nextStop("unsent");
+      return entry && (entry.failure as Unsent);
+    }
+    if (this.isLive && this.fault === undefined) {
+      this.append(run.evaluationId, { kind: "stopped", by: "unsent", failure: refused });
+    }
+    return refused;
   }
 }

@@ -50,7 +50,7 @@ export class TapeEntries {
   /** What the last answer that stands costs, in US dollars; undefined: the record has it, or it is not known. */
   protected costUsd: number | undefined;
   /** Whether an evaluation inside a call has an answer that nothing has waited for yet. */
-  protected hasAnswer = false;
+  protected hasUnwrittenAnswer = false;
   /** The run's own evaluation; undefined: it has not begun. */
   main: Run | undefined;
   protected core: SessionCore | undefined;
@@ -153,7 +153,7 @@ export class TapeEntries {
    */
   flushed(by: Transaction | undefined = this.around): Promise<void> | undefined {
     this.assertMayWait(by);
-    this.hasAnswer = false;
+    this.hasUnwrittenAnswer = false;
     const waiting = whenFree(this.source, by);
     if (waiting !== undefined) return waiting.then(() => this.flushed(by));
     return this.source.flush()?.catch((error: unknown) => this.fail(this.faultOf(error)));
@@ -218,7 +218,7 @@ export class TapeEntries {
     // A message cuts it: it is hidden first.
     const hidden = this.main === undefined ? shown : this.main.redaction.value(shown);
     const divergence = { step, evaluationId: this.evaluationId, what, ...hidden };
-    return this.fail(divergedFault(this.runId, divergence, this.#way));
+    return this.fail(divergedFault(this.runId, divergence, this.#way, this.main?.history.earlier ?? 0));
   }
 
   /** Begins to append: what is not in the record happens now. */

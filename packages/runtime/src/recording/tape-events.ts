@@ -17,14 +17,18 @@ function isDerived({ type }: { readonly type: string }): boolean {
   return derived.has(type);
 }
 
+/** What is counted anew in each attempt. */
+const ofEach = ["seq", "sessionId", "at"] as const;
+
 /**
  * What an event says of the surroundings of its attempt: it may differ in the next one. How many messages are sent is one
  * more where the adapter puts the files of tools into a message of their own; the conversation is compared by its hashes.
  */
-const ofAttempt: Readonly<Record<string, readonly string[]>> = {
-  "prompt.rendered": ["limits"],
-  "provider.requested": ["messages"],
-};
+const ofAttempt: ReadonlyMap<unknown, ReadonlySet<string>> = new Map([
+  ["prompt.rendered", new Set([...ofEach, "limits"])],
+  ["provider.requested", new Set([...ofEach, "messages"])],
+]);
+const ofAttemptElse: ReadonlySet<string> = new Set(ofEach);
 
 export class TapeEvents extends TapeEntries {
   /** Whether a limit was met. Before the end of what stands nothing more is emitted then: the record stays as it is. */
@@ -118,22 +122,21 @@ export class TapeEvents extends TapeEntries {
 /** Whether nothing that has to be the recorded one differs, found without a copy; false: perhaps something does. */
 function isSameEvent(recorded: object, now: object): boolean {
   const [before, after] = [recorded, now] as Readonly<Record<string, unknown>>[];
-  const others = ofAttempt[String(before?.["type"])];
-  if (others !== undefined || before === undefined || after === undefined) return false;
+  if (before === undefined || after === undefined) return false;
+  const free = ofAttempt.get(before["type"]) ?? ofAttemptElse;
   let fields = 0;
   for (const name in after) {
-    if (name === "seq" || name === "sessionId" || name === "at" || after[name] === undefined) continue;
+    if (free.has(name) || after[name] === undefined) continue;
     if (!isSameJson(before[name], after[name])) return false;
     fields += 1;
   }
-  for (const name in before) if (name !== "seq" && name !== "sessionId" && name !== "at") fields -= 1;
+  for (const name in before) if (!free.has(name)) fields -= 1;
   return fields === 0;
 }
 
 /** Returns the fields of an event that have to be the recorded ones. */
 function comparable(event: unknown): unknown {
-  const { seq: _seq, sessionId: _session, at: _at, ...fields } = event as Readonly<Record<string, unknown>>;
-  const others = ofAttempt[String(fields["type"])];
-  if (others === undefined) return fields;
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !others.includes(name)));
+  const fields = event as Readonly<Record<string, unknown>>;
+  const free = ofAttempt.get(fields["type"]) ?? ofAttemptElse;
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !free.has(name)));
 }

@@ -81,7 +81,8 @@ export class RecordedLimits implements Limits {
   }
 
   reserve(wanted: Wanted | undefined): Granted | Failure | Promise<Granted | Failure> {
-    const before = this.#fromRecord("reserve", "request");
+    // A limit may have been met while the request waited for room, which a replay does not.
+    const before = this.#fromRecord("reserve", "request") ?? this.#fromRecord("race", "request");
     if (before !== undefined) return before;
     if (!this.#record.isLive() && this.#isShared) return nothingWanted;
     this.#charge();
@@ -93,7 +94,7 @@ export class RecordedLimits implements Limits {
     const before = this.#fromRecord("race", phase) as LimitFailure | undefined;
     if (before !== undefined) {
       work.catch(() => {});
-      return Promise.resolve(onStop?.(before) ?? before);
+      return new Promise((resolve) => resolve(onStop?.(before) ?? before));
     }
     const racing = this.#limits.race(work, phase, (fired) => {
       const stopped = onStop?.(fired) ?? fired;

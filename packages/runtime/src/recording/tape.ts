@@ -23,14 +23,16 @@ import type { EvaluationOutcome, Tape } from "./contract.ts";
 import { endedEmpty } from "./empty-attempts.ts";
 import type { EntryContent } from "./entries.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
-import { runError } from "./fault.ts";
+import { runError, TapeFault } from "./fault.ts";
+import { limitMetBy } from "./in-time.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
-import { goesOn } from "./passing-failures.ts";
+import { mayGoOnAfter, openEndOf } from "./passing-failures.ts";
 import { stepsIn } from "./steps.ts";
 import { TapeCalls } from "./tape-calls.ts";
 import { messagesLeft, optionsToAnswerAgain } from "./answered-again.ts";
 import { flat } from "./kept-entry.ts";
 import { countedUnanswered, spentBefore, type Unanswered } from "./unanswered.ts";
+import { cutEntry, restoredCut } from "./cut-answers.ts";
 import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
 
 /** An evaluation whose run was cancelled before its end was kept has no answer: the record has none. */
@@ -160,15 +162,14 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     return event?.type === "prompt.executed" && isMet();
   }
 
-  cut(run: Run, ask: () => Failure | undefined): Failure | undefined {
+  cut(run: Run, ask: () => Failure | undefined, text?: string): Failure | undefined {
     if (!this.isLive && !run.isInside) {
       const entry = this.prefix.nextStop("cut");
-      return entry === undefined ? undefined : restoredFailure(entry.failure);
+      return entry && restoredCut(entry.failure, text);
     }
     const why = ask();
-    if (why !== undefined && this.isLive && this.fault === undefined) {
-      this.append(run.evaluationId, { kind: "stopped", by: "cut", failure: savedFailure(why) });
-    }
+    if (why === undefined || !this.isLive || this.fault !== undefined) return why;
+    this.append(run.evaluationId, cutEntry(run, savedFailure(why)));
     return why;
   }
 
@@ -199,6 +200,15 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   }
 
   async end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
+    const isSuspended = this.fault?.reason === "suspended";
+    const ending = this.#end(run, outcome);
+    if ((await limitMetBy(ending, this.#options, this.world.clock)) === undefined) return ending;
+    if ("error" in outcome && !isSuspended) return outcome;
+    const message = `The run "${this.runId}" has ended, but its journal has not answered in time whether it keeps that.`;
+    return { error: runError(run, this.runId, new TapeFault("journal", message)) };
+  }
+
+  async #end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
     this.#stopListening?.();
     await this.rerun?.close();
     try {
@@ -243,7 +253,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       const code = "error" in outcome ? outcome.error.code : undefined;
       const isExecuted = code === undefined;
       const more = {
-        ...(code !== undefined && goesOn(code) ? { goesOn: true } : {}),
+        ...("error" in outcome ? openEndOf(outcome.error, this.source) : {}),
         ...(run.context === undefined || !isSaved(run.core.session)
           ? {}
           : { leaves: messagesLeft(messagesOf(outcome)) }),
@@ -255,14 +265,14 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     }
     if (this.isStopped && !this.isReplay) return;
     const left = this.prefix.peek();
-    if (left === undefined || (!this.isReplay && "error" in outcome && goesOn(outcome.error.code))) return;
+    if (left === undefined || (!this.isReplay && "error" in outcome && mayGoOnAfter(outcome.error.code))) return;
     this.diverge({ what: "extra", path: "", recorded: left.kind, now: undefined });
   }
 
   async notBegun(error: EvaluationFailure): Promise<EvaluationFailure> {
     this.#stopListening?.();
     await this.rerun?.close();
-    await this.source.close().catch(() => {});
+    await limitMetBy(this.source.close(), this.#options, this.world.clock);
     const fault = this.fault;
     if (fault === undefined) return error;
     const { promptName, usage, messages, toolResults } = error;

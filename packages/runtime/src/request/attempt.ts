@@ -13,11 +13,11 @@ import type { Run } from "../run.ts";
 import type { TurnDeltas } from "../streaming/deltas.ts";
 import { runInRequest } from "../transactions/async-context.ts";
 import { asData } from "./model-answer.ts";
-import { TryEstimate, type Asked } from "./try-estimate.ts";
+import { TryEstimate, type EstimatedWork } from "./try-estimate.ts";
 import { sectionsOf } from "../rendering.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
-export interface Work extends Asked {
+export interface Work extends EstimatedWork {
   /** Reserved in every budget while the request runs; undefined: nothing. */
   readonly wanted: Wanted | undefined;
   /**
@@ -33,10 +33,12 @@ export interface Work extends Asked {
   readonly messages: readonly Message[];
   /** Milliseconds that its pace has held it back; left out: none. */
   queuedMs?: number;
+  /** Whether the attempt under way has begun, where a pace asks for it. */
+  hasBegun?: boolean;
   /** What is asked; left out: an agent's turn. */
   readonly request?: ModelRequest | undefined;
-  /** What tries of it that are over have cost, where several models can be asked; undefined: nothing. */
-  readonly triesCost?: (() => Usage | undefined) | undefined;
+  /** What all tries of the request under way have cost; undefined: nothing. Left out: one model is asked. */
+  spentByTries?(): { readonly cost: Usage | undefined } | undefined;
 }
 
 /** An answer, what it cost, and the limit that it passed. */
@@ -78,7 +80,7 @@ async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<
   const got = await waitForRoom(run, granting);
   const stop = isFailure(got) ? got : run.limits.stopped("request");
   if (stop === undefined) return got;
-  granting.then(giveBack, () => {});
+  granting.then(giveBack).catch(() => {});
   return stop;
 }
 
@@ -159,15 +161,24 @@ function send(
   const isAlone = turn === undefined && !granted.isShared;
   const answering = priced(run, isAlone ? answer() : runInRequest(granted, answer));
   const ending = work.stopped === undefined ? answering : Promise.race([answering, work.stopped]);
+  const fail = (cause: unknown): never => {
+    granted.settle(noUsage);
+    throw cause;
+  };
   const conclude = (answer: ModelResponse | ModelFailure | Failure): Outcome => {
-    const outcome = chargeRequest(run, work, deltas, granted, answer);
-    logEnd(run, attempt, askedAt, outcome);
-    return outcome;
+    try {
+      const outcome = chargeRequest(run, work, deltas, granted, answer);
+      logEnd(run, attempt, askedAt, outcome);
+      return outcome;
+    } catch (cause) {
+      return fail(cause);
+    }
   };
   const racing = run.limits.race(ending, "request");
   // What an agent's turn costs stands behind its calls in a record.
-  if (turn === undefined || run.tape === undefined) return racing.then(conclude);
-  return racing.then((answer) => turn.idle(answer).then(() => conclude(answer)));
+  const isAfterCalls = turn !== undefined && run.tape !== undefined;
+  const over = isAfterCalls ? racing.then((answer) => turn.idle(answer).then(() => answer)) : racing;
+  return over.then(conclude, fail);
 }
 
 /** The first answer of an adapter waits for its prices, if they are not there yet. */
@@ -215,11 +226,15 @@ function chargeRequest(
 
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */
 function costOfNoAnswer(run: Run, work: Work, end: ModelFailure | Failure, streamed: string): Usage {
+  const tries = work.spentByTries?.();
+  if (tries !== undefined) return tries.cost === undefined ? noUsage : run.spend(tries.cost, noUsage);
+  // An older record has what the tries had cost beside an estimate of the one under way.
+  const { tape, isInside } = run;
+  const kept = isFailure(end) && tape !== undefined && !isInside ? tape.tries() : undefined;
   const reported = isFailure(end) ? undefined : end.usage;
-  const tries = isFailure(end) ? triesOf(run, work) : undefined;
   const estimate = new TryEstimate(work, end, streamed);
-  if (estimate.isFree) return tries === undefined ? noUsage : run.spend(tries, noUsage);
-  return run.spend(tries === undefined ? reported : addUsage(tries, countUsage(reported, estimate)), estimate);
+  if (estimate.isFree) return kept === undefined ? noUsage : run.spend(kept, noUsage);
+  return run.spend(kept === undefined ? reported : addUsage(kept, countUsage(reported, estimate)), estimate);
 }
 
 type BareRequested = Omit<ProviderRequested, "sessionId" | "evaluationId" | "seq" | "at">;
@@ -246,9 +261,4 @@ function announceRequest(run: Run, attempt: number, messages: number): void {
 function withAdded(bare: BareRequested, added: readonly string[]): BareRequested {
   // oxlint-disable-next-line proviso/plain-words -- the field's name is part of the public event
   return { ...bare, said: added };
-}
-
-/** What tries that were over had cost when a limit ended the request; a replay, which has one model, gets it from the record. */
-function triesOf({ tape, isInside }: Run, work: Work): Usage | undefined {
-  return tape === undefined || isInside ? work.triesCost?.() : tape.tries(() => work.triesCost?.());
 }

@@ -1,23 +1,56 @@
-import type { ModelProvider, Pace, ProviderAdapter, Usage } from "@proviso/core";
+import type {
+  ModelFailure,
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  Pace,
+  ProviderAdapter,
+  RouteStep,
+  Usage,
+} from "@proviso/core";
+import type { OutputLimits } from "../answer-lengths.ts";
 import type { TakesFiles } from "../content/contract.ts";
 import type { Environment } from "../environment.ts";
+import type { Failure } from "../failures.ts";
 import type { Prices } from "../prices.ts";
 import type { BeginAgain, Drive, Run, Setup } from "../run.ts";
+import type { RoomForTries } from "./tries-room.ts";
 
 /** A provider that asks several models, for one evaluation. */
-export interface ChainProvider extends ModelProvider, Pick<Asked, "atOnce"> {
-  /** What the tries of the request under way that are over have cost; undefined: nothing. */
-  triesCost(): Usage | undefined;
+export interface ChainProvider extends ModelProvider, Pick<ChainMember, "atOnce"> {
+  /** Asks one model after another, or several at once, within the room that there is for all of them. */
+  ask(request: ModelRequest, room: RoomForTries): ChainRequest;
   /** The models that it asks: each takes files in its own way. */
   readonly takers: readonly TakesFiles[];
 }
 
 export function isChainProvider(provider: ModelProvider): provider is ChainProvider {
-  return "triesCost" in provider;
+  return "ask" in provider;
+}
+
+/** One request to a chain, from its first try to its end. */
+export interface ChainRequest {
+  readonly answer: Promise<ModelResponse | ModelFailure>;
+  /** The budget that had no room for another model, where that is why the answer is a failure. */
+  readonly noRoom: Failure | undefined;
+  /**
+   * What all tries have cost so far: those that are over, those that have lost, and an estimate of what one under way has
+   * streamed. undefined: nothing.
+   */
+  spent(): Usage | undefined;
+  /** Leaves what is under way, because another answer is used: nothing of it counts but what it has cost. */
+  lose(): Lost;
+}
+
+/** A try that has lost, or all tries of a chain that has. */
+export interface Lost {
+  /** undefined: nothing was sent. In dollars where the price is known by now. */
+  cost(): Usage | undefined;
+  steps(): readonly RouteStep[];
 }
 
 /** What an adapter brings to a chain. */
-export interface Asked {
+export interface ChainMember {
   /** What its model can do. */
   readonly provider: ModelProvider;
   /** The provider of one evaluation: a chain keeps for each where it went. */
@@ -27,6 +60,8 @@ export interface Asked {
   /** Whether it has members with paces of their own. */
   readonly isChain: boolean;
   readonly reportsCost: boolean;
+  /** The limits of an answer that its model takes. */
+  readonly outputLimits: OutputLimits;
   /** The most models that one request goes to at the same time. */
   readonly atOnce: number;
   /** Texts that nothing may show. */
@@ -37,19 +72,19 @@ export interface Asked {
   readonly adapters: readonly ProviderAdapter[];
 }
 
-interface AskedSetup extends Pick<Asked, "prices" | "pace" | "isChain" | "reportsCost"> {
+interface MemberSetup extends Pick<ChainMember, "prices" | "pace" | "isChain" | "reportsCost" | "outputLimits"> {
   readonly provider: Setup["provider"];
   readonly drive: Drive;
 }
 
 /** What an adapter of one model, of an agent or of a chain brings to another chain. */
-export function askedOf(
+export function chainMemberOf(
   adapter: ProviderAdapter,
-  setup: AskedSetup,
+  setup: MemberSetup,
   options: Environment,
   chain: Chain | undefined,
-): Asked {
-  const { prices, pace, isChain, reportsCost } = setup;
+): ChainMember {
+  const { prices, pace, isChain, reportsCost, outputLimits } = setup;
   const isAgent = !isModelProvider(setup.provider);
   const provider = isModelProvider(setup.provider) ? setup.provider : faceOf(setup.provider);
   return {
@@ -59,6 +94,7 @@ export function askedOf(
     pace,
     isChain,
     reportsCost,
+    outputLimits,
     atOnce: chain?.atOnce ?? 1,
     drive: isAgent ? setup.drive : chain?.drive,
     secrets: options.secrets ?? [],
@@ -82,7 +118,7 @@ function isModelProvider(provider: object): provider is ModelProvider {
 
 /** Several adapters as one. */
 export interface Chain extends Pick<
-  Asked,
+  ChainMember,
   "provider" | "providerFor" | "prices" | "atOnce" | "drive" | "secrets" | "adapters"
 > {
   readonly environment: Environment;

@@ -1,13 +1,14 @@
 import type { ModelFailure, ModelProvider, ModelRequest, Usage } from "@proviso/core";
-import { usualAnswer } from "../answer-lengths.ts";
+import { usualAnswer, type OutputLimits } from "../answer-lengths.ts";
 import type { Room, Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { budgetFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
 import type { Answered, Work } from "./attempt.ts";
 import { inputTokensOf } from "../tokens.ts";
-import { isChainProvider } from "./chain.ts";
+import { isChainProvider, type ChainProvider, type ChainRequest } from "./chain.ts";
 import { deltasFor } from "../streaming/deltas.ts";
+import { TriesOfRequest, type SentLimit } from "./tries-room.ts";
 
 /**
  * The requests of one turn, each with the limit that the budget sets to its answer. A class: each turn has one, and
@@ -18,12 +19,15 @@ export class LimitedWork implements Work {
   readonly messages: ModelRequest["messages"];
   readonly wanted: Wanted | undefined;
   queuedMs?: number;
+  hasBegun = false;
   readonly #run: Run;
   readonly #provider: ModelProvider;
   readonly #atOnce: number;
   /** An estimate, made when it is first needed: it takes a pass over the texts. */
   #inputTokens: number | undefined;
-  #sent: { readonly limit: number; readonly room: Room } | undefined;
+  #single: SentLimit | undefined;
+  #tries: TriesOfRequest | undefined;
+  #asking: ChainRequest | undefined;
   #lifted: number | undefined;
 
   constructor(run: Run, provider: ModelProvider, request: ModelRequest) {
@@ -33,8 +37,7 @@ export class LimitedWork implements Work {
     this.request = request;
     this.messages = request.messages;
     if (run.limits.budget === undefined) return;
-    const sent = { inputTokens: this.inputTokens(), atOnce: this.#atOnce };
-    this.wanted = wantedOf(run, boundsOf(provider, run), sent);
+    this.wanted = this.#wantedFor(this.#atOnce);
   }
 
   inputTokens(): number {
@@ -42,27 +45,61 @@ export class LimitedWork implements Work {
     return (this.#inputTokens ??= inputTokensOf(this.request, history, { known, correction }));
   }
 
-  triesCost(): Usage | undefined {
-    return isChainProvider(this.#provider) ? this.#provider.triesCost() : undefined;
+  spentByTries(): { readonly cost: Usage | undefined } | undefined {
+    return this.#asking && { cost: this.#asking.spent() };
   }
 
   limit(): number | undefined {
-    return this.#sent?.limit ?? boundOf(this.#provider, this.#run);
+    return this.#sent()?.limit ?? boundOf(this.#provider, this.#run);
   }
 
-  begin(onDelta: Parameters<Work["begin"]>[0], { room }: Granted): Promise<unknown> {
+  begin(onDelta: Parameters<Work["begin"]>[0], granted: Granted): Promise<unknown> {
+    this.hasBegun = true;
     const { request } = this;
-    const of = { provider: this.#provider, atOnce: this.#atOnce };
-    const limit = this.#lifted === undefined ? outputLimitIn(room, this.#run, of) : undefined;
-    this.#sent = room === undefined || limit === undefined ? undefined : { limit, room };
-    const asked = limit === undefined ? request : { ...request, maxOutputTokens: limit };
-    return this.#provider.generate(onDelta === undefined ? asked : { ...asked, onDelta: deltasFor(onDelta) });
+    const asked = onDelta === undefined ? request : { ...request, onDelta: deltasFor(onDelta) };
+    const provider = this.#provider;
+    if (isChainProvider(provider)) return this.#askChain(provider, asked, granted);
+    const { room } = granted;
+    const limit = this.#limitIn(room, 1);
+    this.#single = room === undefined || limit === undefined ? undefined : { limit, room };
+    return provider.generate(limit === undefined ? asked : { ...asked, maxOutputTokens: limit });
   }
 
-  /** Why an answer is not whole, where the budget's limit is the reason. */
+  /** Asks a chain, whose models each carry the limit that the ones before have left. */
+  #askChain(provider: ChainProvider, request: ModelRequest, granted: Granted): Promise<unknown> {
+    this.#asking = undefined;
+    this.#tries = new TriesOfRequest({
+      granted,
+      signal: request.signal,
+      atOnce: this.#atOnce,
+      wantedFor: (atOnce) => this.#wantedFor(atOnce),
+      limitIn: (room, atOnce) => this.#limitIn(room, atOnce),
+      spent: () => this.#asking?.spent(),
+    });
+    this.#asking = provider.ask(request, this.#tries);
+    return this.#asking.answer;
+  }
+
+  #wantedFor(atOnce: number): Wanted {
+    return wantedOf(this.#run, boundsOf(this.#provider, this.#run), { inputTokens: this.inputTokens(), atOnce });
+  }
+
+  #limitIn(room: Room | undefined, atOnce: number): number | undefined {
+    if (this.#lifted !== undefined || room === undefined) return undefined;
+    const { outputLimits } = this.#run;
+    return limitFor(Math.floor(room.tokens / atOnce), this.#run, { provider: this.#provider, outputLimits });
+  }
+
+  /** The limit that the answer's request carried. */
+  #sent(): SentLimit | undefined {
+    return this.#tries === undefined ? this.#single : this.#tries.sent;
+  }
+
+  /** Why there is no answer, or no whole one, where the budget is the reason. */
   cutShort(answer: Answered | ModelFailure): Failure | undefined {
+    if (answer.failure !== undefined && this.#asking?.noRoom !== undefined) return this.#asking.noRoom;
     if (answer.failure === undefined && this.#lifted !== undefined) this.#run.outputLimits.refused(this.#lifted);
-    const sent = this.#sent;
+    const sent = this.#sent();
     if (sent === undefined || !isCut(answer, sent.limit)) return undefined;
     const { limit, room } = sent;
     const text = answer.failure === undefined ? answer.response.message.text : undefined;
@@ -75,13 +112,19 @@ export class LimitedWork implements Work {
    * is the shorter one.
    */
   liftLimit(refusal: ModelFailure): boolean {
-    if (this.#sent === undefined || refusal.failure !== "provider") return false;
-    if (refusal.reason !== "bad_request" && refusal.reason !== "context_length") return false;
-    const run = this.#run;
-    const maxOutputTokens = (this.#lifted = this.#sent.limit);
-    run.log("warn", { turn: run.turn, maxOutputTokens, reason: refusal.message }, "budget.limit.refused");
+    const sent = this.#single;
+    if (sent === undefined || !isLifted(this.#run, sent.limit, refusal)) return false;
+    this.#lifted = sent.limit;
     return true;
   }
+}
+
+/** Whether a refusal may be for the limit that the request carried, so that it goes out once more without it. */
+export function isLifted(run: Run, maxOutputTokens: number, refusal: ModelFailure): boolean {
+  if (refusal.failure !== "provider") return false;
+  if (refusal.reason !== "bad_request" && refusal.reason !== "context_length") return false;
+  run.log("warn", { turn: run.turn, maxOutputTokens, reason: refusal.message }, "budget.limit.refused");
+  return true;
 }
 
 function boundsOf(provider: ModelProvider, run: Run): AnswerBounds {
@@ -91,8 +134,8 @@ function boundsOf(provider: ModelProvider, run: Run): AnswerBounds {
 /** An answer that ended well before the limit was cut short by something else: the model's own bound, its window. */
 function isCut(answer: Answered | ModelFailure, limit: number): boolean {
   if (answer.failure !== undefined) return answer.failure === "provider" && answer.reason === "truncated";
-  const { response, usage, own } = answer;
-  return response.finishReason === "length" && (usage.estimated || own.outputTokens >= 0.9 * limit);
+  const { response, own } = answer;
+  return response.finishReason === "length" && (own.estimated || own.outputTokens >= 0.9 * limit);
 }
 
 /** What is known of how long an answer can be. */
@@ -139,13 +182,12 @@ export function boundOf({ maxOutputTokens }: ModelProvider, { settings }: Run): 
   return settings.maxOutputTokens ?? maxOutputTokens;
 }
 
-/** The limit that a budget sets to an answer; undefined where the model's own bound is lower, or it takes none. */
-function outputLimitIn(
-  room: Room | undefined,
+/** The limit that a request carries where a budget has so much room; undefined: the model's own bound is lower, or it takes none. */
+export function limitFor(
+  tokens: number,
   run: Run,
-  { provider, atOnce }: Pick<Sent, "atOnce"> & { readonly provider: ModelProvider },
+  { provider, outputLimits }: { readonly provider: ModelProvider; readonly outputLimits: OutputLimits },
 ): number | undefined {
-  if (room === undefined || provider.capabilities.outputLimit === undefined) return undefined;
-  const tokens = Math.floor(room.tokens / atOnce);
-  return tokens < (boundOf(provider, run) ?? Infinity) && run.outputLimits.takes(tokens) ? tokens : undefined;
+  if (provider.capabilities.outputLimit === undefined) return undefined;
+  return tokens < (boundOf(provider, run) ?? Infinity) && outputLimits.takes(tokens) ? tokens : undefined;
 }

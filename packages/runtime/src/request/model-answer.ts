@@ -19,15 +19,30 @@ import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from ".
 import { readUsage } from "./read-usage.ts";
 import { withShownAddresses } from "./shown-address.ts";
 
-/** Begins the work; what it throws is returned as the data that it should have been. Never rejects. */
+interface Begun<Given extends unknown[]> {
+  begin(...given: Given): Promise<unknown>;
+  /** Called with the answer before anything waits for it. */
+  read?(answer: ModelResponse | ModelFailure): void;
+}
+
+/** Begins the work; what it throws is returned as the data that it should have been. Rejects with what `read` throws alone. */
 export function asData<Given extends unknown[]>(
-  work: { begin(...given: Given): Promise<unknown> },
+  work: Begun<Given>,
   ...given: Given
 ): Promise<ModelResponse | ModelFailure> {
+  const { read } = work;
+  const readBy =
+    (reader: (given: unknown) => ModelResponse | ModelFailure) =>
+    (given: unknown): ModelResponse | ModelFailure => {
+      const answer = reader(given);
+      read?.(answer);
+      return answer;
+    };
+  const [answered, failed] = read === undefined ? [checked, thrown] : [readBy(checked), readBy(thrown)];
   try {
-    return Promise.resolve(work.begin(...given)).then(checked, thrown);
+    return Promise.resolve(work.begin(...given)).then(answered, failed);
   } catch (cause) {
-    return Promise.resolve(thrown(cause));
+    return new Promise((resolve) => resolve(failed(cause)));
   }
 }
 

@@ -1,7 +1,18 @@
-import type { ModelFailure, Pace, PaceOutcome, PaceRequest, PaceTurn, Pacing } from "@proviso/core";
-import { isFailure, type Failure } from "../failures.ts";
+import type {
+  ModelFailure,
+  ModelResponse,
+  Pace,
+  PaceEntry,
+  PaceLimits,
+  PaceOutcome,
+  PaceRequest,
+  PaceTurn,
+  Pacing,
+} from "@proviso/core";
+import { isFailure, type Failure, type Unsent } from "../failures.ts";
 import { hiddenField } from "../hidden-field.ts";
 import type { Run } from "../run.ts";
+import { isInRequestOn, runInRequest } from "../transactions/async-context.ts";
 import type { Answered, Outcome, Work } from "./attempt.ts";
 
 /** The pace that an evaluation's requests keep: that of its options, else that of its adapter. */
@@ -24,19 +35,80 @@ export function paceOf(
   return isChain === true ? undefined : pacing.lane(provider.name, provider.model);
 }
 
-/** A request that its pace did not let go. */
-export type Unsent = Extract<ModelFailure, { failure: "throttle" }> & { readonly isUnsent: true };
-
 /** What a pace of ours can do beside `enter`: a request that need not wait makes no promise for its turn. */
 interface ReadyPace {
   /** The pace's own `enter`. A pace that has another one by now is asked by that. */
   readonly enter: Pace["enter"];
   /** Begins the request where it need not wait; undefined: it has to `enter`. */
-  enterAtOnce(request: PaceRequest): PaceTurn | undefined;
+  enterAtOnce(request: PaceRequest, limits: Pick<PaceLimits, "isInside">): PaceTurn | undefined;
 }
 
 /** The paces of ours. What an application has put around one has no such field. */
 export const readyPaces = /* @__PURE__ */ hiddenField<ReadyPace>();
+
+/** A request that has its turn at a pace: what begins in its code, over the same pace, is inside of it. */
+export class HeldTurn {
+  readonly queuedMs: number;
+  readonly #pace: Pace;
+  readonly #turn: PaceTurn;
+  #isOver = false;
+
+  constructor(pace: Pace, turn: PaceTurn) {
+    this.#pace = pace;
+    this.#turn = turn;
+    this.queuedMs = turn.queuedMs;
+  }
+
+  holds(what: unknown): boolean {
+    return !this.#isOver && what === this.#pace;
+  }
+
+  /** Runs what sends the request. */
+  send<T>(body: () => T): T {
+    return runInRequest(this, body);
+  }
+
+  /** The request is over, and what it has left behind waits like any other. A turn without a request sent is given back. */
+  end(isSent: boolean, outcome?: PaceOutcome): void {
+    this.#isOver = true;
+    if (isSent) this.#turn.end(outcome);
+    else this.#turn.giveBack();
+  }
+}
+
+type Entered = HeldTurn | RefusedEntry;
+
+/**
+ * Waits for a request's turn; at a pace of ours it makes no promise where it need not wait. `onWait` is called before it
+ * waits, and what it returns after that.
+ */
+export function enterPace(
+  pace: Pace,
+  request: PaceRequest,
+  { signal, deadline }: Pick<Run["limits"], "signal" | "deadline">,
+  onWait?: () => () => void,
+): Entered | Promise<Entered> {
+  const isInside = isInRequestOn(pace);
+  const ready = readyPaces.of(pace);
+  const turn = ready?.enter === pace.enter ? ready.enterAtOnce(request, { isInside }) : undefined;
+  if (turn !== undefined) return new HeldTurn(pace, turn);
+  const limits = { signal, expiresAt: deadline?.expiresAt.getTime(), ...(isInside && { isInside }) };
+  return waitForTurn(pace, request, limits, onWait?.());
+}
+
+async function waitForTurn(
+  pace: Pace,
+  request: PaceRequest,
+  limits: PaceLimits,
+  over: (() => void) | undefined,
+): Promise<Entered> {
+  try {
+    const entry = await pace.enter(request, limits);
+    return entry.ok ? new HeldTurn(pace, entry.turn) : entry;
+  } finally {
+    over?.();
+  }
+}
 
 /**
  * Sends a request when it is its turn. It waits before anything of a budget is reserved, and not past the evaluation's
@@ -56,53 +128,55 @@ export async function pacedRequest(
   },
   send: () => Promise<Outcome> | Outcome,
 ): Promise<Outcome | Unsent> {
-  const turn = turnAtOnce(run, pace, work) ?? (await turnOf(run, pace, work));
-  if (!("end" in turn)) return turn;
-  queued(turn.queuedMs);
-  let outcome: Outcome | undefined;
-  try {
-    outcome = await send();
-    return outcome;
-  } finally {
-    turn.end(outcome === undefined ? undefined : paceOutcome(outcome));
-  }
-}
-
-/** The turn of a request that need not wait, from a pace of ours whose `enter` is still its own; undefined: it enters. */
-function turnAtOnce(run: Run, pace: Pace, work: Work): PaceTurn | Failure | undefined {
-  const ready = readyPaces.of(pace);
-  if (ready === undefined || ready.enter !== pace.enter) return undefined;
-  return run.limits.checkRequest() ?? ready.enterAtOnce(askedOf(work));
-}
-
-async function turnOf(run: Run, pace: Pace, work: Work): Promise<PaceTurn | Unsent | Failure> {
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
-  const { signal, deadline } = run.limits;
-  const entering = pace.enter(askedOf(work), { signal, expiresAt: deadline?.expiresAt.getTime() });
-  const entry = await run.limits.race(entering, "request");
-  if (isFailure(entry)) {
-    // The signal gave its place up; a turn that comes nevertheless is not used.
-    void giveBackLate(entering);
-    return entry;
+  const entering = enterPace(pace, paceRequestOf(work), run.limits);
+  const turn = entering instanceof Promise ? await withinLimits(run, entering) : entering;
+  if (isFailure(turn)) return turn;
+  if (!("end" in turn)) return heldBack(turn, "it could be sent");
+  queued(turn.queuedMs);
+  work.hasBegun = false;
+  let outcome: Outcome | undefined;
+  try {
+    outcome = await turn.send(send);
+    return outcome;
+  } finally {
+    turn.end(work.hasBegun && !isUnsent(outcome), outcome && paceOutcome(outcome));
   }
-  if (entry.ok) return entry.turn;
-  const { reason, retryAfterMs } = entry;
-  const why = reason === "full" ? "too many requests wait for their turn" : "the deadline is earlier";
-  const message = `By its pace it could be sent in ${retryAfterMs} ms, and ${why}.`;
-  return { failure: "throttle", kind: "rate_limit", retry: false, retryAfterMs, message, isUnsent: true };
+}
+
+async function withinLimits(run: Run, entering: Promise<Entered>): Promise<Entered | Failure> {
+  const entered = await run.limits.race(entering, "request");
+  // The signal gave its place up; a turn that comes nevertheless is not used.
+  if (isFailure(entered)) void giveBackLate(entering);
+  return entered;
 }
 
 /** Never rejects: no evaluation waits for it any more. */
-async function giveBackLate(entering: ReturnType<Pace["enter"]>): Promise<void> {
+async function giveBackLate(entering: Promise<Entered>): Promise<void> {
   try {
     const late = await entering;
-    if (late.ok) late.turn.giveBack();
+    if ("end" in late) late.end(false);
   } catch {}
 }
 
+/** Whether nothing was sent: a pace did not let it go, or each model of a chain was passed over. */
+export function isUnsent(outcome: ModelFailure | ModelResponse | Outcome | Unsent | undefined): boolean {
+  if (outcome === undefined || isFailure(outcome) || outcome.failure === undefined) return false;
+  return "isUnsent" in outcome || outcome.route?.every((step) => step.outcome === "skipped") === true;
+}
+
+export type RefusedEntry = Extract<PaceEntry, { readonly ok: false }>;
+
+/** A request that its pace does not let go in time; `what` could be done later. */
+export function heldBack({ reason, retryAfterMs }: RefusedEntry, what: string): Unsent {
+  const why = reason === "full" ? "too many requests wait for their turn" : "the deadline is earlier";
+  const message = `By its pace ${what} in ${retryAfterMs} ms, and ${why}.`;
+  return { failure: "throttle", kind: "rate_limit", retry: false, retryAfterMs, message, isUnsent: true };
+}
+
 /** An estimate of what the request costs. */
-function askedOf(work: Work): PaceRequest {
+function paceRequestOf(work: Work): PaceRequest {
   return { inputTokens: work.inputTokens(), outputTokens: work.limit?.() ?? 0 };
 }
 

@@ -5,7 +5,10 @@ import { isRecord } from "@proviso/core/provider";
 
 const names = [...Object.keys(noUsage), "costUsd", "unpricedTokens"];
 
-/** The finite numbers of what is reported. Where another value stands for one, the usage is marked as an estimate; null counts as left out. */
+/**
+ * The finite numbers of what is reported. Where another value stands for one, the usage is marked as an estimate; null counts
+ * as left out. undefined: nothing is reported.
+ */
 export function readUsage(given: unknown): ReportedUsage | undefined {
   if (!isRecord(given)) return undefined;
   const read: Record<string, number | true> = {};
@@ -14,7 +17,7 @@ export function readUsage(given: unknown): ReportedUsage | undefined {
     if (typeof value === "number" && Number.isFinite(value)) read[name] = value;
     else if (value !== undefined && value !== null && value !== false) read["estimated"] = true;
   }
-  return read as Partial<Usage>;
+  return Object.values(read).some((value) => typeof value === "number") ? (read as Partial<Usage>) : undefined;
 }
 
 /** A field that throws has its error as its value, which is no number. */

@@ -1,12 +1,12 @@
 import type { ModelFailure, ModelProvider, ModelRequest } from "@proviso/core";
-import { failure, isFailure, refusedRequest, type Failure } from "../failures.ts";
+import { failure, isFailure, refusedRequest, type Failure, type Unsent } from "../failures.ts";
 import { remainingMs } from "../limits.ts";
 import type { Run } from "../run.ts";
-import { turnDeltas } from "../streaming/deltas.ts";
-import { attemptRequest, type Answered } from "./attempt.ts";
+import { turnDeltas, type TurnDeltas } from "../streaming/deltas.ts";
+import { attemptRequest, type Answered, type Outcome } from "./attempt.ts";
 import { nextDelay } from "./backoff.ts";
 import { LimitedWork } from "./limited-work.ts";
-import { pacedRequest } from "./paced.ts";
+import { isUnsent, pacedRequest } from "./paced.ts";
 
 type Refused = Extract<ModelFailure, { failure: "throttle" }>;
 
@@ -33,28 +33,27 @@ export async function askUntilAnswered(
   let request = given;
   let work = new LimitedWork(run, provider, request);
   let waitedMs = 0;
+  let refusals = 0;
   let quotaReported = false;
   let queuedMs = 0;
   for (let attempt = 1; ; attempt++) {
-    const { pace } = run;
     const asked = work;
-    const answer = await (pace === undefined || run.tape?.isKept() === true
-      ? attemptRequest(run, attempt, asked, deltas)
-      : pacedRequest({ run, pace, work: asked, queued: (ms) => void (asked.queuedMs = queuedMs += ms) }, () =>
-          attemptRequest(run, attempt, asked, deltas),
-        ));
+    const answer = await sendPaced(run, attempt, { work: asked, deltas }, (ms) => {
+      asked.queuedMs = queuedMs += ms;
+    });
     if (isFailure(answer)) return answer;
+    const cutShort = (): Failure | undefined => work.cutShort(answer);
+    const cut = run.tape === undefined ? cutShort() : run.tape.cut(run, cutShort, textOf(answer));
     if (answer.failure === undefined) {
       return {
         ...answer,
-        cut: run.tape === undefined ? work.cutShort(answer) : run.tape.cut(run, () => work.cutShort(answer)),
+        cut,
         queuedMs,
         messages: run.files?.messagesIn(request) ?? request.messages.length,
       };
     }
+    if (cut !== undefined) return cut;
     if (answer.failure !== "throttle") {
-      const cut = run.tape === undefined ? work.cutShort(answer) : run.tape.cut(run, () => work.cutShort(answer));
-      if (cut !== undefined) return cut;
       if (work.liftLimit(answer)) continue;
       const shorter = run.context && (await run.context.afterRefusal(answer, request));
       if (shorter === undefined) return refusedRequest(answer);
@@ -69,7 +68,8 @@ export async function askUntilAnswered(
     const { deadline } = run.limits;
     const leftMs = deadline === undefined ? Infinity : remainingMs(deadline);
     const late = run.limits.stopped("request");
-    const refusal = { kind, retryAfterMs, attempt, waitedMs, leftMs };
+    // A request that went out again in another form was not refused for the moment: it uses up none of the policy's attempts.
+    const refusal = { kind, retryAfterMs, attempt: ++refusals, waitedMs, leftMs };
     const mayAsk = late === undefined && answer.retry !== false;
     const next = (): number | undefined => (mayAsk ? nextDelay(run.throttle, refusal, run.world.random) : undefined);
     const delayMs = run.tape === undefined ? next() : run.tape.delay(run, next);
@@ -81,6 +81,30 @@ export async function askUntilAnswered(
     if (isFailure(slept)) return slept;
     waitedMs += delayMs;
   }
+}
+
+function textOf(answer: Answered | ModelFailure): string | undefined {
+  return answer.failure === undefined ? answer.response.message.text : undefined;
+}
+
+interface Sending {
+  readonly work: LimitedWork;
+  readonly deltas: TurnDeltas | undefined;
+}
+
+/** Sends a request when its pace lets it go. The record has what its pace refused, since a replay has no pace. */
+async function sendPaced(
+  run: Run,
+  attempt: number,
+  { work, deltas }: Sending,
+  queued: (ms: number) => void,
+): Promise<Outcome | Unsent> {
+  const { pace, tape } = run;
+  const send = (): Promise<Outcome> | Outcome => attemptRequest(run, attempt, work, deltas);
+  if (pace === undefined || tape?.isKept() === true) return tape?.unsent(run) ?? send();
+  const outcome = await pacedRequest({ run, pace, work, queued }, send);
+  if (tape !== undefined && "isUnsent" in outcome) tape.unsent(run, outcome as Unsent);
+  return outcome;
 }
 
 interface Refusals {
@@ -105,7 +129,7 @@ export function reportThrottle(
 /** The failure after the last attempt. */
 export function givenUp(refused: Refused, attempts: number): Failure {
   const { kind, retryAfterMs, message, status, payload, cause } = refused;
-  const isWhole = retryAfterMs === undefined || "isUnsent" in refused;
+  const isWhole = retryAfterMs === undefined || isUnsent(refused);
   const text = isWhole ? message : `${sentence(message)} It asked for ${retryAfterMs} ms.`;
   return failure({
     stop: "throttled",
@@ -128,7 +152,7 @@ function sentence(message: string): string {
 
 /** A server that cannot be reached has refused nothing. */
 function whatFailed(refused: Refused, attempts: number): string {
-  if ("isUnsent" in refused) return "The request was not sent";
+  if (isUnsent(refused)) return attempts === 1 ? "The request was not sent" : "The request was not sent again";
   const { kind } = refused;
   if (kind !== "network") return `The provider refused ${attempts === 1 ? "the request" : `${attempts} requests`}`;
   return attempts === 1 ? "The request could not be sent" : `The request could not be sent ${attempts} times`;

@@ -3,7 +3,7 @@ import { isFailure, type Failure } from "../failures.ts";
 import { estimatedTokens, answerTokensOf } from "../tokens.ts";
 
 /** What is known of a request beside how it ended. */
-export interface Asked {
+export interface EstimatedWork {
   /** An estimate of what is sent. */
   inputTokens(): number;
   /** An estimate of the tokens that it has produced so far. Left out: those of its deltas. */
@@ -18,18 +18,18 @@ export interface Asked {
  * evaluation, then stays in memory until the next full collection.
  */
 export class TryEstimate implements Pick<Usage, "inputTokens" | "outputTokens"> {
-  readonly #asked: Asked;
+  readonly #work: EstimatedWork;
   readonly #end: ModelResponse | ModelFailure | Failure;
   readonly #streamed: string;
 
-  constructor(asked: Asked, end: ModelResponse | ModelFailure | Failure, streamed: string) {
-    this.#asked = asked;
+  constructor(work: EstimatedWork, end: ModelResponse | ModelFailure | Failure, streamed: string) {
+    this.#work = work;
     this.#end = end;
     this.#streamed = streamed;
   }
 
   get inputTokens(): number {
-    return this.#asked.inputTokens();
+    return this.#work.inputTokens();
   }
 
   get outputTokens(): number {
@@ -37,7 +37,7 @@ export class TryEstimate implements Pick<Usage, "inputTokens" | "outputTokens"> 
     if (!isFailure(end) && end.failure === undefined) return answerTokensOf(end.message);
     // What a model could not finish within its limit, it has produced up to there.
     const isCut = !isFailure(end) && end.failure === "provider" && end.reason === "truncated";
-    return (isCut ? this.#asked.limit?.() : undefined) ?? this.#asked.produced?.() ?? estimatedTokens(this.#streamed);
+    return (isCut ? this.#work.limit?.() : undefined) ?? this.#work.produced?.() ?? estimatedTokens(this.#streamed);
   }
 
   /** Whether the work ended before it had reported or produced anything. */

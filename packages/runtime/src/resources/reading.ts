@@ -45,17 +45,21 @@ export async function readLines(
   return { text, totalLines, truncated: Math.min(totalLines, offset + limit) < totalLines };
 }
 
-/** Some at a time; the last one is what follows the last \n. */
-async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
+/** Some at a time; the last one is what follows the last \n. A longer line comes as an empty one. */
+async function* linesOf(chunks: AsyncIterable<Uint8Array>, longest = Infinity): AsyncGenerator<readonly string[]> {
   const streaming = new TextDecoder("utf-8");
   let unended: string[] = [];
+  let length = 0;
   for await (const chunk of chunks) {
     const [first = "", ...rest] = streaming.decode(chunk, { stream: true }).split("\n");
-    unended.push(first);
+    length += first.length;
+    if (length <= longest) unended.push(first);
+    else unended = [];
     const last = rest.pop();
     if (last === undefined) continue;
     yield [unended.join(""), ...rest];
     unended = [last];
+    length = last.length;
   }
   yield [unended.join("") + streaming.decode()];
 }
@@ -69,7 +73,13 @@ type Match = Awaited<ReturnType<Filesystem["grep"]>>[number];
 
 const defaultMaxMatches = 1_000;
 
-/** Literal text in the files, line by line; what has a NUL byte, or cannot be read any more, is passed over. */
+/** UTF-16 units of a line that is searched: what is put together of a longer one could not be held. */
+const longestLine = 16 * 1024 * 1024;
+
+/**
+ * Literal text in the files, line by line; what has a NUL byte, or cannot be read any more, is passed over, and so is a
+ * line that is too long.
+ */
 export async function grepFiles(
   files: AsyncIterable<SearchedFile>,
   text: string,
@@ -96,10 +106,11 @@ async function matchesIn(
   const matches: Match[] = [];
   let number = 0;
   try {
-    for await (const lines of linesOf(withoutNul(file.chunks()))) {
+    for await (const lines of linesOf(withoutNul(file.chunks()), longestLine)) {
       for (const line of lines) {
         number++;
-        if (matches.length < most && contains(line)) matches.push({ path: file.path, line: number, text: line });
+        if (matches.length < most && line.length <= longestLine && contains(line))
+          matches.push({ path: file.path, line: number, text: line });
       }
     }
     return matches;

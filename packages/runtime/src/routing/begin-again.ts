@@ -37,7 +37,7 @@ export async function beginAgain(
       throw cause;
     }
     if (run.attempt === undefined) return answer;
-    const next = isFailure(answer) ? attempts.goOn(answer, () => mayRepeat(run, repeatTools)) : undefined;
+    const next = isFailure(answer) ? attempts.nextAfter(answer, () => mayRepeat(run, repeatTools)) : undefined;
     if (next === undefined || !isFailure(answer)) {
       await commit(run, transaction);
       return answer;

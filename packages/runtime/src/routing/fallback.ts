@@ -2,17 +2,18 @@ import { DefinitionError, type ModelResponse, type ProviderAdapter } from "@prov
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { elapsedMs, environmentNames, type Environment } from "../environment.ts";
+import { checkIsObject } from "../evaluate-options.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import { runInnerLoop } from "../inner-loop.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
-import type { Asked } from "../request/chain.ts";
+import type { ChainMember } from "../request/chain.ts";
 import type { Run } from "../run.ts";
 import { beginAgain } from "./begin-again.ts";
 import { checkBreaker, newBreaker, type BreakerOptions } from "./breaker.ts";
 import { Fallback, type Rules } from "./fallback-requests.ts";
 import { Member } from "./member.ts";
 import type { RouteOrder } from "./orders.ts";
-import { checkReasons, goingOn, type FallbackReason } from "./reasons.ts";
+import { checkReasons, asksNextAfter, type FallbackReason } from "./reasons.ts";
 import { adapterOf, checkMembers, keptByRun } from "./together.ts";
 
 /** How a chain goes on from one adapter to the next. */
@@ -55,6 +56,7 @@ export function fallback(
   adapters: readonly ProviderAdapter[],
   options: FallbackOptions & Environment = {},
 ): ProviderAdapter {
+  checkIsObject("fallback", options);
   checkOptionNames("fallback", options, optionNames);
   const { on, breaker, order, repeatTools = false, ...environment } = options;
   const asked = checkMembers("fallback", adapters, { agents: true });
@@ -67,7 +69,12 @@ export function fallback(
   if (typeof repeatTools !== "boolean") {
     throw new DefinitionError(`fallback: repeatTools must be true or false, not ${describeValue(repeatTools)}.`);
   }
-  const rules: Rules = { goesOn: goingOn(on), order, repeatTools, isPerOutput: on?.includes("output") === true };
+  const rules: Rules = {
+    asksNext: asksNextAfter(on),
+    order,
+    repeatTools,
+    isPerOutput: on?.includes("output") === true,
+  };
   const hasAgents = asked.some(({ drive }) => drive !== undefined);
   const of = keptByRun((run) => new Fallback(run, members, rules));
   const made: ProviderAdapter = adapterOf(
@@ -87,7 +94,11 @@ export function fallback(
 }
 
 /** Asks the agent that comes first, or all models. */
-async function driveFirst(run: Run, attempts: Fallback, asked: Asked | undefined): Promise<ModelResponse | Failure> {
+async function driveFirst(
+  run: Run,
+  attempts: Fallback,
+  asked: ChainMember | undefined,
+): Promise<ModelResponse | Failure> {
   const first = await attempts.first();
   const { drive, prices, provider } = first.asked;
   if (drive === undefined) return runInnerLoop(asked?.providerFor(run) ?? provider, run);

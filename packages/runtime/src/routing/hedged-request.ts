@@ -1,140 +1,169 @@
 // 1. The first answer wins, or the first delta where the answer is streamed; all others are aborted in the same moment.
 // 2. Who lost is not waited for. What it has cost is an estimate: what was sent, and what had arrived of its answer.
 // 3. Only what the winner streams is shown.
-import type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, RouteStep, Usage } from "@proviso/core";
-import { addUsage, countUsage } from "@proviso/core/internal";
+// 4. Each model has its part of the room that the budgets have: what the others that may be asked cost is kept free.
+import type { ModelFailure, ModelRequest, ModelResponse, RouteStep, Usage } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import { onAbort } from "../abort.ts";
 import { elapsedMs } from "../environment.ts";
-import { isChainProvider } from "../request/chain.ts";
+import type { Failure } from "../failures.ts";
+import type { ChainMember, ChainRequest, Lost } from "../request/chain.ts";
 import { thrown } from "../request/model-answer.ts";
+import type { RoomForTries } from "../request/tries-room.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
-import { textOf } from "../streaming/deltas.ts";
-import { estimatedTokens } from "../tokens.ts";
-import { atPrice, inputOf, reported, sumOfCosts, tryMember, type Member, type Tried } from "./member.ts";
-import { goingOn } from "./reasons.ts";
-import { naming, refusalOf, type Refusal } from "./refusal.ts";
+import { sumOfCosts, type Member } from "./member.ts";
+import { asksNextAfter } from "./reasons.ts";
+import { noRoomIn, refusalOf, wholeAnswer, type Refusal } from "./refusal.ts";
+import type { Tried } from "./tried.ts";
+import { TryUnderWay, type Asking } from "./try-under-way.ts";
 
 /** Milliseconds without an answer of this adapter until the next is asked, too; undefined: it is not asked. */
 export type AfterMs = (last: Member) => number | undefined;
 
-const goesOn = goingOn();
+const asksNext = asksNextAfter();
 
-/** One adapter that is asked, until it has ended or lost. */
-class Try {
-  readonly member: Member;
-  readonly provider: ModelProvider;
-  readonly startedAt: number;
-  readonly #controller = new AbortController();
+/** One adapter of several that are asked at once. */
+class Runner {
+  readonly one: TryUnderWay;
+  readonly #controller: AbortController;
   readonly #stopListening: () => void;
-  isSent = false;
   /** Whether another one has won. */
   isOut = false;
-  streamed = "";
-  steps: readonly RouteStep[] = [];
+  steps: () => readonly RouteStep[] = () => [];
 
-  constructor(member: Member, run: Run, signal: AbortSignal) {
-    this.member = member;
-    this.provider = member.asked.providerFor(run);
-    this.startedAt = liveClock(run).now();
-    this.#stopListening = onAbort(signal, (reason) => this.#controller.abort(reason));
+  constructor(one: TryUnderWay, controller: AbortController, signal: AbortSignal) {
+    this.one = one;
+    this.#controller = controller;
+    this.#stopListening = onAbort(signal, (reason) => controller.abort(reason));
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  takes(delta: ModelDelta): void {
-    this.streamed = delta.kind === "reset" ? "" : this.streamed + textOf(delta);
+  get member(): Member {
+    return this.one.member;
   }
 
   ends(): void {
     this.#stopListening();
   }
 
-  loses(): void {
+  loses(): Lost {
     this.isOut = true;
     this.#stopListening();
+    const lost = this.one.lose();
+    this.steps = lost.steps;
     this.#controller.abort(new DOMException("Another model answered first.", "AbortError"));
+    return lost;
   }
 }
 
 interface Ended {
-  readonly one: Try;
+  readonly runner: Runner;
   /** undefined: it was aborted before it was sent, or could not be asked at all. */
   readonly tried: Tried | undefined;
   /** What it rejected with, where `tried` is undefined. */
   readonly cause?: unknown;
 }
 
-/** A try that was sent and has lost. */
-interface Loser {
-  readonly one: Try;
-  readonly step: RouteStep;
-  /** What the tries of a chain inside have cost. */
-  readonly inside: Usage | undefined;
-  /** The tokens alone, because the price may not be there yet. */
-  readonly estimate: Usage;
-}
-
 /** One request, to one adapter after another or to several at once. */
-export class HedgedRequest {
+export class HedgedRequest implements ChainRequest {
+  readonly answer: Promise<ModelResponse | ModelFailure>;
+  noRoom: Failure | undefined;
   readonly #run: Run;
   readonly #members: readonly Member[];
   readonly #afterMs: AfterMs;
   readonly #request: ModelRequest;
-  readonly #tries: Try[] = [];
-  readonly #running = new Map<Try, Promise<Ended>>();
+  readonly #room: RoomForTries;
+  readonly #skipped: readonly RouteStep[];
+  readonly #runners: Runner[] = [];
+  readonly #running = new Map<Runner, Promise<Ended>>();
   readonly #failed = new Set<Member>();
+  /** Members that there is no room for before another try ends. */
+  readonly #withoutRoom = new Map<Member, Refusal>();
+  readonly #refusals: Refusal[] = [];
   /** The one that streams. */
-  #winner: Try | undefined;
+  #winner: Runner | undefined;
   #isShown = false;
   /** What the tries that have ended have cost. */
   #ended: Usage | undefined;
-  readonly #losers: Loser[] = [];
+  readonly #losers: Lost[] = [];
+  /** The prices of those that have lost: they may not be there yet. */
+  readonly #prices: ChainMember["prices"][] = [];
+  #queuedMs = 0;
+  /** The time until which one of the tries that have ended waited for its pace. */
+  #queuedUntil = -Infinity;
 
-  constructor(run: Run, members: readonly Member[], afterMs: AfterMs, request: ModelRequest) {
+  constructor(
+    { run, request, room }: Asking,
+    members: readonly Member[],
+    afterMs: AfterMs,
+    skipped: readonly RouteStep[],
+  ) {
     this.#run = run;
     this.#members = members;
     this.#afterMs = afterMs;
     this.#request = request;
+    this.#room = room;
+    this.#skipped = skipped;
+    this.answer = this.#answer();
   }
 
-  /** What the tries that are over have cost, and those that have lost. */
-  cost(): Usage | undefined {
-    const inside = [...this.#running.keys()].map(({ provider }) => costInside(provider));
-    const lost = this.#losers.map((loser) => this.#costOf(loser));
-    return [...inside, ...lost].reduce(sumOfCosts, this.#ended);
+  /** Tries that wait side by side wait once. */
+  #addWait(from: number, waitedMs: number): void {
+    const until = from + waitedMs;
+    this.#queuedMs += Math.max(0, until - Math.max(from, this.#queuedUntil));
+    this.#queuedUntil = Math.max(this.#queuedUntil, until);
   }
 
-  async answer(skipped: readonly RouteStep[]): Promise<ModelResponse | ModelFailure> {
-    const refusals: Refusal[] = [];
-    let queuedMs = 0;
+  spent(): Usage | undefined {
+    const running = [...this.#running.keys()].map(({ one }) => one.spent());
+    const lost = this.#losers.map((one) => one.cost());
+    return [...running, ...lost].reduce(sumOfCosts, this.#ended);
+  }
+
+  lose(): Lost {
+    this.#othersLose(undefined);
+    const [ended, losers, skipped] = [this.#ended, [...this.#losers], this.#skipped];
+    const runners = [...this.#runners];
+    return {
+      cost: () => losers.map((lost) => lost.cost()).reduce(sumOfCosts, ended),
+      steps: () => [...skipped, ...runners.flatMap(({ steps }) => steps())],
+    };
+  }
+
+  async #answer(): Promise<ModelResponse | ModelFailure> {
+    const { signal } = this.#request;
     for (;;) {
-      if (this.#running.size === 0 && !this.#askNext()) return this.#whole(refusalOf(refusals), skipped, queuedMs);
+      if (this.#running.size === 0) {
+        signal.throwIfAborted();
+        if (!this.#askNext()) return this.#refused();
+      }
       const ended = await this.#nextEnd();
       // A try that has lost ends, too, when its service notices the abort.
-      if (ended === undefined || ended.one.isOut) continue;
-      const { one, tried } = ended;
-      this.#running.delete(one);
-      one.ends();
+      if (ended === undefined || ended.runner.isOut) continue;
+      const { runner, tried } = ended;
+      this.#running.delete(runner);
+      this.#ended = sumOfCosts(this.#ended, runner.one.spent());
+      runner.ends();
       if (tried === undefined) {
-        this.#request.signal.throwIfAborted();
-        this.#othersLose(one);
-        return this.#whole(thrown(ended.cause), skipped, queuedMs);
+        signal.throwIfAborted();
+        this.#othersLose(runner);
+        return this.#whole(thrown(ended.cause));
       }
-      one.steps = tried.steps;
-      queuedMs = tried.queuedMs;
-      this.#ended = sumOfCosts(this.#ended, tried.cost);
-      if (!goesOn(tried.reason, tried.answer.failure === "throttle")) {
-        this.#othersLose(one);
-        return this.#whole(tried.answer, skipped, queuedMs);
+      runner.steps = () => tried.steps;
+      this.#addWait(runner.one.startedAt, tried.queuedMs);
+      if (!asksNext(tried.reason, tried.answer.failure === "throttle") && tried.noRoom === undefined) {
+        this.#othersLose(runner);
+        return this.#whole(tried.answer);
       }
-      this.#failed.add(one.member);
-      refusals.push({ name: one.provider.name, answer: tried.answer });
-      if (this.#winner === one) this.#takeBack();
-      if (this.#request.signal.aborted) return this.#whole(refusalOf(refusals), skipped, queuedMs);
+      const refusal = { name: runner.one.provider.name, answer: tried.answer, noRoom: tried.noRoom };
+      if (tried.noRoom === undefined) {
+        this.#failed.add(runner.member);
+        this.#refusals.push(refusal);
+        // What it has not spent is room for those that had none.
+        this.#withoutRoom.clear();
+      } else this.#withoutRoom.set(runner.member, refusal);
+      if (this.#winner === runner) this.#takeBack();
+      if (signal.aborted) return this.#refused();
     }
   }
 
@@ -142,30 +171,38 @@ export class HedgedRequest {
   #askNext(): boolean {
     const member = this.#next();
     if (member === undefined) return false;
-    const run = this.#run;
-    const one = new Try(member, run, this.#request.signal);
-    this.#tries.push(one);
-    const { onDelta } = this.#request;
-    const asking = {
-      run,
-      provider: one.provider,
-      request: { ...this.#request, signal: one.signal },
-      onDelta: onDelta && ((delta: ModelDelta) => this.#take(one, delta, onDelta)),
-      onSent: () => void (one.isSent = true),
-    };
+    const { signal, onDelta } = this.#request;
+    const controller = new AbortController();
+    const take = (delta: ModelDelta): void => this.#take(runner, delta);
+    const request = { ...this.#request, signal: controller.signal, ...(onDelta && { onDelta: take }) };
+    const room = this.#room.beside(() => this.#others(member));
+    const runner = new Runner(new TryUnderWay(member, { run: this.#run, request, room }), controller, signal);
+    this.#runners.push(runner);
     this.#running.set(
-      one,
-      tryMember(member, asking).then(
-        (tried): Ended => ({ one, tried }),
-        (cause: unknown): Ended => ({ one, tried: undefined, cause }),
+      runner,
+      runner.one.ask().then(
+        (tried): Ended => ({ runner, tried }),
+        (cause: unknown): Ended => ({ runner, tried: undefined, cause }),
       ),
     );
     return true;
   }
 
   #next(): Member | undefined {
+    return this.#notAsked()[0];
+  }
+
+  #notAsked(): readonly Member[] {
     const asked = new Set([...this.#running.keys()].map(({ member }) => member));
-    return this.#members.find((member) => !this.#failed.has(member) && !asked.has(member));
+    return this.#members.filter(
+      (member) => !this.#failed.has(member) && !this.#withoutRoom.has(member) && !asked.has(member),
+    );
+  }
+
+  /** How many models may be asked, too, while this member is. */
+  #others(member: Member): number {
+    const others = this.#notAsked().filter((one) => one !== member);
+    return others.reduce((sum, { asked }) => sum + asked.atOnce, 0);
   }
 
   /** Resolves when a try is over; asks the next adapter where that takes long, and resolves with nothing then. */
@@ -175,12 +212,11 @@ export class HedgedRequest {
     const waitMs = mayAsk && this.#next() !== undefined ? this.#waitMs() : undefined;
     if (waitMs === undefined) return Promise.race(ends);
     const timer = new AbortController();
-    const sleeping = liveClock(this.#run)
-      .sleep(waitMs, timer.signal)
-      .then(
-        () => "late" as const,
-        () => undefined,
-      );
+    // A clock that fails says nothing of how long an answer takes.
+    const sleeping = this.#sleep(waitMs, timer.signal).then(
+      () => "late" as const,
+      () => Promise.race(ends),
+    );
     const first = await Promise.race([...ends, sleeping]);
     timer.abort();
     if (first !== "late") return first;
@@ -188,24 +224,27 @@ export class HedgedRequest {
     return undefined;
   }
 
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await liveClock(this.#run).sleep(ms, signal);
+  }
+
   /** Returns the milliseconds until the next adapter is asked; undefined: none is. */
   #waitMs(): number | undefined {
     const last = [...this.#running.keys()].at(-1);
     if (last === undefined) return undefined;
     const afterMs = this.#afterMs(last.member);
-    return afterMs && Math.max(0, afterMs - elapsedMs(liveClock(this.#run), last.startedAt));
+    return afterMs && Math.max(0, afterMs - elapsedMs(liveClock(this.#run), last.one.startedAt));
   }
 
-  #take(one: Try, delta: ModelDelta, show: (delta: ModelDelta) => void): void {
-    if (one.isOut || !this.#running.has(one)) return;
-    one.takes(delta);
-    if (this.#winner === undefined && one.streamed !== "") {
-      this.#winner = one;
-      this.#othersLose(one);
+  #take(runner: Runner, delta: ModelDelta): void {
+    const { streamed } = runner.one;
+    if (this.#winner === undefined && streamed !== "") {
+      this.#winner = runner;
+      this.#othersLose(runner);
     }
-    if (this.#winner !== one) return;
-    this.#isShown = one.streamed !== "";
-    show(delta);
+    if (this.#winner !== runner) return;
+    this.#isShown = streamed !== "";
+    this.#request.onDelta?.(delta);
   }
 
   #takeBack(): void {
@@ -214,56 +253,27 @@ export class HedgedRequest {
     this.#isShown = false;
   }
 
-  #othersLose(winner: Try): void {
-    for (const one of this.#running.keys()) {
-      if (one === winner) continue;
-      this.#running.delete(one);
-      this.#loses(one);
+  /** Tries that are under way lose, but for the winner. */
+  #othersLose(winner: Runner | undefined): void {
+    for (const runner of this.#running.keys()) {
+      if (runner === winner) continue;
+      this.#running.delete(runner);
+      this.#losers.push(runner.loses());
+      this.#prices.push(runner.member.asked.prices);
     }
   }
 
-  #loses(one: Try): void {
-    const run = this.#run;
-    const { member, provider, streamed } = one;
-    const inside = costInside(provider);
-    one.loses();
-    const durationMs = elapsedMs(liveClock(run), one.startedAt);
-    const { name, model } = provider;
-    const step: RouteStep = { provider: name, model, outcome: "cancelled", durationMs };
-    one.steps = [step];
-    if (!one.isSent) return;
-    // The answer would have taken longer still: left out, each request that is hedged would lower the percentile.
-    member.past.add({ durationMs, isAnswered: true });
-    const inputTokens = inputOf(run, this.#request);
-    const estimate = countUsage(undefined, { inputTokens, outputTokens: estimatedTokens(streamed) });
-    this.#losers.push({ one, step, inside, estimate });
+  #refused(): Promise<ModelResponse | ModelFailure> {
+    const refusals = [...this.#refusals, ...this.#withoutRoom.values()];
+    this.noRoom = noRoomIn(refusals);
+    return this.#whole(refusalOf(refusals));
   }
 
-  #costOf({ one, inside, estimate }: Loser): Usage {
-    const cost = atPrice(this.#run, one.member.asked.prices, estimate);
-    return inside === undefined ? cost : addUsage(inside, cost);
+  async #whole(answer: ModelResponse | ModelFailure): Promise<ModelResponse | ModelFailure> {
+    await Promise.all(this.#prices.map((prices) => prices.load()));
+    const skipped = this.#skipped;
+    const route = [...skipped, ...this.#runners.flatMap(({ steps }) => steps())];
+    const unable = skipped.flatMap(({ why }) => why ?? []);
+    return wholeAnswer(answer, { usage: this.spent(), route, unable, queuedMs: this.#queuedMs });
   }
-
-  async #whole(
-    answer: ModelResponse | ModelFailure,
-    skipped: readonly RouteStep[],
-    queuedMs: number,
-  ): Promise<ModelResponse | ModelFailure> {
-    await Promise.all(this.#losers.map(({ one }) => one.member.asked.prices.load()));
-    for (const loser of this.#losers) loser.one.steps = [{ ...loser.step, usage: reported(this.#costOf(loser)) }];
-    const route = [...skipped, ...this.#tries.flatMap(({ steps }) => steps)];
-    const usage = this.cost();
-    this.#ended = undefined;
-    this.#losers.length = 0;
-    if (answer.failure !== undefined) {
-      const unable = skipped.flatMap(({ why }) => why ?? []);
-      return naming({ ...answer, usage, route }, unable);
-    }
-    const model = answer.model ?? route.findLast(({ outcome }) => outcome === "answered")?.model;
-    return { ...answer, usage, model, route, queuedMs };
-  }
-}
-
-function costInside(provider: ModelProvider): Usage | undefined {
-  return isChainProvider(provider) ? provider.triesCost() : undefined;
 }

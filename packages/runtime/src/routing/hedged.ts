@@ -1,18 +1,12 @@
-import {
-  DefinitionError,
-  type ModelFailure,
-  type ModelRequest,
-  type ModelResponse,
-  type ProviderAdapter,
-  type RouteStep,
-  type Usage,
-} from "@proviso/core";
+import { DefinitionError, type ModelRequest, type ProviderAdapter, type RouteStep } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
+import type { ChainRequest } from "../request/chain.ts";
+import type { RoomForTries } from "../request/tries-room.ts";
 import type { Run } from "../run.ts";
 import { HedgedRequest, type AfterMs } from "./hedged-request.ts";
 import { skippedStep, whyNot, Member } from "./member.ts";
-import { adapterOf, checkMembers, type Generate } from "./together.ts";
+import { adapterOf, checkMembers, type Ask } from "./together.ts";
 
 /** When the next adapter is asked, too. */
 export type HedgeOptions =
@@ -75,11 +69,10 @@ function afterMsOf(options: HedgeOptions): AfterMs {
 }
 
 /** The requests of one evaluation. */
-class Hedged implements Generate {
+class Hedged implements Ask {
   readonly #run: Run;
   readonly #members: readonly Member[];
   readonly #afterMs: AfterMs;
-  #request: HedgedRequest | undefined;
 
   constructor(run: Run, members: readonly Member[], afterMs: AfterMs) {
     this.#run = run;
@@ -87,11 +80,7 @@ class Hedged implements Generate {
     this.#afterMs = afterMs;
   }
 
-  triesCost(): Usage | undefined {
-    return this.#request?.cost();
-  }
-
-  generate(request: ModelRequest): Promise<ModelResponse | ModelFailure> {
+  ask(request: ModelRequest, room: RoomForTries): ChainRequest {
     const able: Member[] = [];
     const skipped: RouteStep[] = [];
     for (const member of this.#members) {
@@ -100,7 +89,6 @@ class Hedged implements Generate {
       if (why === undefined) able.push(member);
       else skipped.push(skippedStep(provider, why));
     }
-    this.#request = new HedgedRequest(this.#run, able, this.#afterMs, request);
-    return this.#request.answer(skipped);
+    return new HedgedRequest({ run: this.#run, request, room }, able, this.#afterMs, skipped);
   }
 }

@@ -1,6 +1,7 @@
 import { DefinitionError, type Clock } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
+import { checkIsObject } from "../evaluate-options.ts";
 
 /** How a pace begins; what the service states in its answers wins. */
 export interface PaceOptions {
@@ -24,8 +25,9 @@ const optionNames = {
   clock: true,
 } as const;
 
-/** @throws {DefinitionError} for an option that there is not, and a limit that is not positive. */
+/** @throws {DefinitionError} for what is no object, an option that there is not, and a limit that is not positive. */
 export function checkPaceOptions(options: PaceOptions): void {
+  checkIsObject("sharedPace", options);
   checkOptionNames("sharedPace", options, optionNames);
   const { requestsPerMinute, tokensPerMinute, maxInFlight, maxQueued } = options;
   for (const [name, value] of Object.entries({ requestsPerMinute, tokensPerMinute, maxInFlight, maxQueued })) {

@@ -2,6 +2,7 @@
 //    that serve several requests end the timers of each with it.
 // 2. Nothing waits before a limit is known or a request was refused, but for the first answer: two are sent before it.
 // 3. A turn ends once: by its outcome, or by being given back.
+// 4. A request inside another one, which waits for it, waits for no request's end and for none outside: only for the service.
 import {
   systemClock,
   type Clock,
@@ -59,7 +60,7 @@ class QueuedPace implements Pace {
     this.#maxQueued = maxQueued;
     this.#learn({ requests: requestsPerMinute, tokens: tokensPerMinute });
     this.#isAnswered = this.#meters.size > 0;
-    readyPaces.set(this, { enter: this.enter, enterAtOnce: (request) => this.#enterAtOnce(request) });
+    readyPaces.set(this, { enter: this.enter, enterAtOnce: this.#enterAtOnce.bind(this) });
   }
 
   state(): ReturnType<Pace["state"]> {
@@ -73,20 +74,21 @@ class QueuedPace implements Pace {
     };
   }
 
-  enter(request: PaceRequest, { signal, expiresAt = Infinity }: PaceLimits = {}): Promise<PaceEntry> {
+  enter(request: PaceRequest, limits: PaceLimits = {}): Promise<PaceEntry> {
+    const { signal, expiresAt = Infinity, isInside = false } = limits;
     if (signal?.aborted === true) return Promise.reject(signal.reason);
-    const turn = this.#enterAtOnce(request);
+    const turn = this.#enterAtOnce(request, limits);
     if (turn !== undefined) return Promise.resolve({ ok: true, turn });
     const now = this.#now;
-    const retryAfterMs = this.#expectedMs(now);
-    if (this.#queue.size >= this.#maxQueued) return Promise.resolve({ ok: false, reason: "full", retryAfterMs });
+    const retryAfterMs = isInside ? Math.ceil(this.#waitMs(now, true)) : this.#expectedMs(now);
+    if (this.#queue.before(isInside) >= this.#maxQueued)
+      return Promise.resolve({ ok: false, reason: "full", retryAfterMs });
     if (now + retryAfterMs > expiresAt) return Promise.resolve({ ok: false, reason: "deadline", retryAfterMs });
-    return this.#waitForTurn(request, now, signal);
+    return this.#waitForTurn(new WaitingRequest(request, now, isInside), signal);
   }
 
   /** Waits for the turn of a request. Rejects with the signal's reason when that fires first. */
-  async #waitForTurn(request: PaceRequest, since: number, signal: AbortSignal | undefined): Promise<PaceEntry> {
-    const waiting = new WaitingRequest(request, since);
+  async #waitForTurn(waiting: WaitingRequest, signal: AbortSignal | undefined): Promise<PaceEntry> {
     const leave = (): void => {
       this.#pass();
       this.#queue.remove(waiting);
@@ -95,7 +97,7 @@ class QueuedPace implements Pace {
     };
     signal?.addEventListener("abort", leave, { once: true });
     this.#queue.add(waiting);
-    if (this.#queue.size === 1) this.#dispatch();
+    if (this.#queue.before(waiting.isInside) === 1) this.#dispatch();
     let stopAlarm: (() => void) | undefined;
     try {
       while (waiting.turn === undefined) {
@@ -115,9 +117,11 @@ class QueuedPace implements Pace {
     }
   }
 
-  #enterAtOnce(request: PaceRequest): PaceTurn | undefined {
+  #enterAtOnce(request: PaceRequest, { isInside = false }: PaceLimits): PaceTurn | undefined {
     const now = this.#pass();
-    return this.#queue.size === 0 && this.#waitMs(now) === 0 ? this.#begin(request, now, now) : undefined;
+    return this.#queue.before(isInside) === 0 && this.#waitMs(now, isInside) === 0
+      ? this.#begin(request, now, now)
+      : undefined;
   }
 
   /** Time has passed: the share and the found rate grow. */
@@ -153,9 +157,9 @@ class QueuedPace implements Pace {
   }
 
   /** Milliseconds until the head of the queue may go; Infinity: until a request is over. */
-  #waitMs(now: number): number {
-    if (this.#inFlight >= this.#maxInFlight) return Infinity;
-    if (!this.#isAnswered && this.#inFlight >= beforeFirstAnswer) return Infinity;
+  #waitMs(now: number, isInside = false): number {
+    const most = this.#isAnswered ? this.#maxInFlight : Math.min(this.#maxInFlight, beforeFirstAnswer);
+    if (!isInside && this.#inFlight >= most) return Infinity;
     let waitMs = Math.max(0, this.#stoppedUntil - now);
     for (const meter of this.#meters.values()) waitMs = Math.max(waitMs, meter.waitMs(now));
     return waitMs;
@@ -182,7 +186,7 @@ class QueuedPace implements Pace {
   #dispatch(): void {
     for (const waiting of this.#queue) {
       const now = this.#pass();
-      const waitMs = this.#waitMs(now);
+      const waitMs = this.#waitMs(now, waiting.isInside);
       if (waitMs > 0) waiting.waitMs = waitMs;
       else {
         this.#queue.remove(waiting);

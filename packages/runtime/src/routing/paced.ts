@@ -1,5 +1,6 @@
 import { DefinitionError, type Pace, type Pacing, type ProviderAdapter } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
+import { checkIsObject } from "../evaluate-options.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import { sharedPace } from "./pace.ts";
 import type { PaceOptions } from "./pace-options.ts";
@@ -8,7 +9,7 @@ import type { PaceOptions } from "./pace-options.ts";
  * An adapter whose requests go out at the pace that its service allows, first come, first served. Several adapters over
  * one key share a `pace`; left out, or given as options, the adapter has one of its own.
  * @throws {DefinitionError} for an adapter that modelAdapter did not make, an agent for example: that asks its model
- * itself.
+ * itself; and for what is neither a pace nor options of one.
  */
 export function paced(adapter: ProviderAdapter, pace: Pace | PaceOptions = {}): ProviderAdapter {
   const internals = internalsOf(adapter);
@@ -18,6 +19,7 @@ export function paced(adapter: ProviderAdapter, pace: Pace | PaceOptions = {}): 
         "An agent asks its model itself.",
     );
   }
+  checkIsObject("paced", pace);
   return internals.atPace("enter" in pace ? pace : sharedPace(pace));
 }
 

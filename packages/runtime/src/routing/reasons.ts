@@ -42,10 +42,10 @@ export function checkReasons(on: readonly FallbackReason[] | undefined): void {
 }
 
 /** Whether another adapter is asked after a failure; `isThrottle`: it was refused for the moment. */
-export type GoesOn = (reason: FallbackReason | undefined, isThrottle: boolean) => boolean;
+export type AsksNext = (reason: FallbackReason | undefined, isThrottle: boolean) => boolean;
 
 /** The reasons that are given, else those that go on by default. */
-export function goingOn(on?: readonly FallbackReason[]): GoesOn {
+export function asksNextAfter(on?: readonly FallbackReason[]): AsksNext {
   const given = on && new Set(on);
   return (reason, isThrottle) => {
     if (reason === undefined) return false;

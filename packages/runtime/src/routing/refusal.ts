@@ -1,12 +1,20 @@
-import type { ModelFailure, ModelResponse } from "@proviso/core";
+import type { ModelFailure, ModelResponse, RouteStep, Usage } from "@proviso/core";
+import type { Failure } from "../failures.ts";
 
 /** What one adapter of a chain refused with, or answered that cannot be used. */
 export interface Refusal {
   readonly name: string;
   readonly answer: ModelResponse | ModelFailure;
+  /** The budget that had no room for it; undefined: it was asked. */
+  readonly noRoom?: Failure | undefined;
 }
 
-type Throttle = Extract<ModelFailure, { readonly failure: "throttle" }>;
+/** The budget that had no room for one of them; undefined: each was asked. */
+export function noRoomIn(refusals: readonly Refusal[]): Failure | undefined {
+  return refusals.find(({ noRoom }) => noRoom !== undefined)?.noRoom;
+}
+
+export type Throttle = Extract<ModelFailure, { readonly failure: "throttle" }>;
 
 /** Several refusals as one: where one of them may be asked again, the earliest wait; else the last one. */
 export function refusalOf(refusals: readonly Refusal[]): ModelResponse | ModelFailure {
@@ -19,8 +27,28 @@ export function refusalOf(refusals: readonly Refusal[]): ModelResponse | ModelFa
   return { ...earliest, message };
 }
 
+/** What all tries of a chain come to beside its answer. */
+export interface TriesOfChain {
+  /** undefined: nothing. A usage that is in part an estimate says so. */
+  readonly usage: Usage | undefined;
+  readonly route: readonly RouteStep[];
+  /** Why some could not take the request. */
+  readonly unable: readonly string[];
+  readonly queuedMs: number;
+}
+
+/** The answer of a chain, or its failure, with what all of its tries have cost and where they went. */
+export function wholeAnswer(
+  answer: ModelResponse | ModelFailure,
+  { usage, route, unable, queuedMs }: TriesOfChain,
+): ModelResponse | ModelFailure {
+  if (answer.failure !== undefined) return naming({ ...answer, usage, route }, unable);
+  const answered = route.findLast(({ outcome }) => outcome === "answered") ?? route.at(-1);
+  return { ...answer, usage, model: answer.model ?? answered?.model, route, queuedMs };
+}
+
 /** The failure of a chain, with who could not take the request, and why. */
-export function naming<F extends ModelFailure>(failure: F, unable: readonly string[]): F {
+function naming<F extends ModelFailure>(failure: F, unable: readonly string[]): F {
   if (unable.length === 0) return failure;
   const message = failure.message.trimEnd();
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`;

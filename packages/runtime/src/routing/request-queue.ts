@@ -6,15 +6,18 @@ import type { Charged } from "./costs.ts";
 export class WaitingRequest {
   readonly request: PaceRequest;
   readonly since: number;
+  /** Whether it begins in the code of one that has its turn. */
+  readonly isInside: boolean;
   /** The turn that it was given; undefined: none yet. */
   turn: PaceTurn | undefined;
   /** Milliseconds until it may go, as the first of the queue, when it was last woken; Infinity: until another request is over. */
   waitMs = Infinity;
   #woken = Promise.withResolvers<void>();
 
-  constructor(request: PaceRequest, since: number) {
+  constructor(request: PaceRequest, since: number, isInside: boolean) {
     this.request = request;
     this.since = since;
+    this.isInside = isInside;
   }
 
   /** Lets it look again at what is known of its turn, in its own code. */
@@ -28,30 +31,37 @@ export class WaitingRequest {
   }
 }
 
-/** The requests that wait, in the order in which they came. */
+/** The requests that wait, in the order in which they came; first those for which one that has its turn waits. */
 export class RequestQueue {
-  readonly #requests = new Set<WaitingRequest>();
+  readonly #inside = new Set<WaitingRequest>();
+  readonly #others = new Set<WaitingRequest>();
   #inputTokens = 0;
   #outputTokens = 0;
   /** How many of them have answers of no known length. */
   #unknown = 0;
 
   get size(): number {
-    return this.#requests.size;
+    return this.#inside.size + this.#others.size;
   }
 
-  [Symbol.iterator](): IterableIterator<WaitingRequest> {
-    return this.#requests.values();
+  /** How many are before one that comes now. */
+  before(isInside: boolean): number {
+    return isInside ? this.#inside.size : this.size;
+  }
+
+  *[Symbol.iterator](): IterableIterator<WaitingRequest> {
+    yield* this.#inside;
+    yield* this.#others;
   }
 
   add(waiting: WaitingRequest): void {
-    this.#requests.add(waiting);
+    this.#listOf(waiting).add(waiting);
     this.#count(waiting, 1);
   }
 
   /** Returns whether it was there. */
   remove(waiting: WaitingRequest): boolean {
-    const isThere = this.#requests.delete(waiting);
+    const isThere = this.#listOf(waiting).delete(waiting);
     if (isThere) this.#count(waiting, -1);
     return isThere;
   }
@@ -59,11 +69,15 @@ export class RequestQueue {
   /** What all of them will be charged for. */
   charged(): Charged {
     return {
-      requests: this.#requests.size,
+      requests: this.size,
       inputTokens: this.#inputTokens,
       outputTokens: this.#outputTokens,
       unknown: this.#unknown,
     };
+  }
+
+  #listOf({ isInside }: WaitingRequest): Set<WaitingRequest> {
+    return isInside ? this.#inside : this.#others;
   }
 
   #count({ request: { inputTokens, outputTokens } }: WaitingRequest, times: 1 | -1): void {

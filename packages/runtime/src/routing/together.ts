@@ -6,13 +6,14 @@ import {
   type ModelProvider,
   type ProviderAdapter,
 } from "@proviso/core";
-import { describeValue } from "@proviso/core/internal";
+import { contentHash, describeValue } from "@proviso/core/internal";
 import type { ModelCapabilities } from "@proviso/core/provider";
 import { tokensOfFile } from "../tokens.ts";
 import type { Environment } from "../environment.ts";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Prices, Pricing } from "../prices.ts";
-import type { Asked, Chain, ChainProvider } from "../request/chain.ts";
+import type { ChainMember, Chain, ChainProvider } from "../request/chain.ts";
+import { unlimitedTries } from "../request/tries-room.ts";
 import { refusedSetting } from "../evaluate-options.ts";
 import type { Run } from "../run.ts";
 
@@ -25,7 +26,7 @@ export function checkMembers(
   what: string,
   adapters: readonly ProviderAdapter[],
   { agents }: { readonly agents: boolean },
-): readonly Asked[] {
+): readonly ChainMember[] {
   if (!Array.isArray(adapters) || adapters.length === 0) {
     throw new DefinitionError(`${what} needs a list of at least one adapter, not ${describeValue(adapters)}.`);
   }
@@ -50,12 +51,12 @@ export function checkMembers(
 }
 
 /** What a chain does for one evaluation. */
-export type Generate = Pick<ChainProvider, "generate" | "triesCost">;
+export type Ask = Pick<ChainProvider, "ask">;
 
 /** What an adapter is made of. */
-export interface Together extends Pick<Asked, "atOnce">, Partial<Pick<Chain, "drive" | "beginAgain">> {
+export interface Together extends Pick<ChainMember, "atOnce">, Partial<Pick<Chain, "drive" | "beginAgain">> {
   readonly adapters: readonly ProviderAdapter[];
-  readonly members: readonly Asked[];
+  readonly members: readonly ChainMember[];
 }
 
 /** An adapter of adapters that were checked; the first one's policy holds for all. */
@@ -63,7 +64,7 @@ export function adapterOf(
   kind: string,
   { adapters, members, atOnce, drive, beginAgain }: Together,
   environment: Environment,
-  generatorOf: (run: Run) => Generate,
+  askerOf: (run: Run) => Ask,
 ): ProviderAdapter {
   const [first] = adapters as readonly [ProviderAdapter];
   const leader = internalsOf(first);
@@ -75,18 +76,18 @@ export function adapterOf(
   const made = leader?.leads({
     provider,
     providerFor: keptByRun((run): ChainProvider => {
-      const generator = generatorOf(run);
+      const asker = askerOf(run);
       return {
         ...facts,
         atOnce,
-        generate: (request) => generator.generate(request),
-        triesCost: () => generator.triesCost(),
+        ask: (request, room) => asker.ask(request, room),
+        generate: (request) => asker.ask(request, unlimitedTries).answer,
       };
     }),
     atOnce,
     drive,
     beginAgain,
-    prices: dearest(members.map(({ prices }) => prices)),
+    prices: dearest(members),
     secrets: [...members.flatMap(({ secrets }) => secrets), ...(environment.secrets ?? [])],
     adapters: members.flatMap((member) => member.adapters),
     environment,
@@ -106,12 +107,13 @@ export function keptByRun<T extends object>(make: (run: Run) => T): (run: Run) =
 
 function factsOf(
   kind: string,
-  members: readonly Asked[],
+  members: readonly ChainMember[],
 ): Omit<ModelProvider, "generate"> & Pick<ChainProvider, "takers"> {
   const providers = members.map(({ provider }) => provider);
   return {
     name: `${kind}(${providers.map(({ name }) => name).join(", ")})`,
     model: (providers[0] as ModelProvider).model,
+    settingsHash: contentHash(providers.map(({ name, model, settingsHash = "" }) => [name, model, settingsHash])),
     maxOutputTokens: known(
       providers.map(({ maxOutputTokens }) => maxOutputTokens),
       Math.max,
@@ -147,7 +149,7 @@ function filesOf(all: readonly ModelCapabilities[]): FileSupport | undefined {
  * Tools, native output and limits of an answer: what all can. Settings and files: what one can, for it alone is asked
  * then.
  */
-function capabilitiesOf(members: readonly Asked[]): ModelCapabilities {
+function capabilitiesOf(members: readonly ChainMember[]): ModelCapabilities {
   const all = members.map(({ provider }) => provider.capabilities);
   const least = known(
     all.map(({ outputLimit }) => outputLimit?.least),
@@ -173,17 +175,27 @@ function capabilitiesOf(members: readonly Asked[]): ModelCapabilities {
 }
 
 /** The highest price of a request at any of the models; unknown where the price of one is. */
-function dearest(all: readonly Prices[]): Prices {
+function dearest(members: readonly ChainMember[]): Prices {
   let current: Pricing | undefined;
-  return {
-    current: () => current,
-    load: async () => (current ??= dearestOf(await Promise.all(all.map((prices) => prices.load())))),
+  const load = async (): Promise<Pricing> => {
+    const all = await Promise.all(members.map(({ prices }) => prices.load()));
+    return unknownOf(members, all) ?? dearestOf(all);
   };
+  return { current: () => current, load: async () => (current ??= await load()) };
+}
+
+/** One without a price, where one has none: first of all one that does not report its costs either. */
+function unknownOf(members: readonly ChainMember[], all: readonly Pricing[]): Pricing | undefined {
+  const unknown = members.flatMap(({ provider, reportsCost }, index) => {
+    const pricing = all[index];
+    if (pricing === undefined || pricing.known) return [];
+    const { model = provider.model, isReported = reportsCost } = pricing;
+    return [{ ...pricing, model, isReported }];
+  });
+  return unknown.find(({ isReported }) => !isReported) ?? unknown[0];
 }
 
 function dearestOf(all: readonly Pricing[]): Pricing {
-  const unknown = all.find((pricing) => !pricing.known);
-  if (unknown !== undefined) return unknown;
   return {
     known: true,
     priceOf: (tokens, at) => Math.max(...all.map((pricing) => (pricing.known ? pricing.priceOf(tokens, at) : 0))),

@@ -1,4 +1,6 @@
 // What a cut leaves of a secret is found by no search: a text is cut before a secret or after it, never inside one.
+import type { Finder } from "./finder.ts";
+
 /** The side of a secret that a cut moves to. */
 export type Side = "before" | "after";
 
@@ -8,21 +10,19 @@ export interface UncutSecrets {
   beside(text: string, at: number, side: Side): number;
 }
 
-/** Returns the place, or the nearest one on that side which is inside no form. */
-export function placeBeside(forms: readonly string[], text: string, at: number, side: Side): number {
-  let place = at;
-  for (let isMoved = true; isMoved;) {
-    isMoved = false;
-    for (const form of forms) {
-      const from = Math.max(0, place - form.length + 1);
-      const around = text.slice(from, place + form.length - 1);
-      const found = side === "before" ? around.indexOf(form) : around.lastIndexOf(form);
-      if (found === -1) continue;
-      place = from + found + (side === "before" ? 0 : form.length);
-      isMoved = true;
-    }
+/** Characters behind a cut that are looked at together. */
+const step = 1_024;
+
+/** Returns the place, or the nearest one on that side which is inside no secret. No more is read than that takes. */
+export function placeBeside(finder: Finder, text: string, at: number, side: Side): number {
+  let read = Math.min(text.length, Math.max(0, at));
+  let known = finder.add(text.slice(0, read));
+  for (;;) {
+    const around = finder.found.findLast(({ start }) => start < at);
+    const place = around === undefined || around.end <= at ? at : around[side === "before" ? "start" : "end"];
+    if (known >= Math.max(at, place)) return place;
+    known = read < text.length ? finder.add(text.slice(read, (read += step))) : Math.max(finder.end(), at);
   }
-  return place;
 }
 
 /** The beginning of a text: at most so many UTF-16 units, and no part of a secret. The secrets in it are still there. */

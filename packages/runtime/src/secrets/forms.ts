@@ -4,7 +4,7 @@ export const replacement = "[secret]";
 /** A piece of base64 that is shorter could stand in any text. */
 const shortestPiece = 8;
 
-/** Every text in which a secret may show: as it is, trimmed, and as the wire, addresses and headers write it. */
+/** Every text in which a secret may show: as it is, trimmed, and as addresses and headers write it. Escapes are read before. */
 export function formsOf(secrets: readonly string[]): readonly string[] {
   const forms = new Set(secrets.flatMap((secret) => [secret, secret.trim()]).flatMap(encodings));
   forms.delete("");
@@ -14,36 +14,7 @@ export function formsOf(secrets: readonly string[]): readonly string[] {
 }
 
 function encodings(secret: string): readonly string[] {
-  return [secret, ...jsonTexts(secret), ...urlTexts(secret), ...base64Texts(secret)];
-}
-
-/** JSON text inside JSON text, so many times: a tool's arguments in the body of an answer in the payload of an error. */
-const jsonInJson = 4;
-
-/**
- * Returns a secret as JSON writes it, and JSON inside JSON: payloads are shown as they came. Some programs write ASCII
- * only, or `\/`, or escape what a page would take for markup (Go's and PHP's do).
- */
-function jsonTexts(secret: string): readonly string[] {
-  const once = jsonText(secret);
-  const escapes = [/[\u007f-\uffff]/g, /[&<>]/g, /[&<>']/g].map((pattern) => once.replaceAll(pattern, escaped));
-  const written = [once, ...escapes, ...escapes.map(upperCase)];
-  let texts = [...new Set([...written, ...written.map((text) => text.replaceAll("/", "\\/"))])];
-  const all = [...texts];
-  for (let depth = 1; depth < jsonInJson; depth++) all.push(...(texts = texts.map(jsonText)));
-  return all;
-}
-
-function escaped(char: string): string {
-  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
-
-function upperCase(text: string): string {
-  return text.replaceAll(/\\u[\da-f]{4}/g, (code) => `\\u${code.slice(2).toUpperCase()}`);
-}
-
-function jsonText(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
+  return [secret, ...urlTexts(secret), ...base64Texts(secret)];
 }
 
 /**
@@ -95,11 +66,6 @@ function base64Texts(secret: string): readonly string[] {
     ),
   );
   const texts = [btoa(binary), ...pieces].filter((text) => text.length >= shortestPiece);
-  // Some programs write it for addresses, and JSON and addresses may escape it.
-  return texts.flatMap((text) => [
-    text,
-    text.replaceAll("+", "-").replaceAll("/", "_"),
-    text.replaceAll("/", "\\/"),
-    ...urlTexts(text),
-  ]);
+  // Some programs write it for addresses, and addresses may escape it.
+  return texts.flatMap((text) => [text, text.replaceAll("+", "-").replaceAll("/", "_"), ...urlTexts(text)]);
 }

@@ -14,8 +14,8 @@ import type {
   ToolCall,
   ToolResult,
 } from "@proviso/core";
+import { builtInTools, frozenInDepth } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import { builtInTools } from "@proviso/core/internal";
 import { isFailure, type Failure } from "../failures.ts";
 import type { BareEvent } from "../session/session-core.ts";
 import type { Secrets, Redact } from "../secrets.ts";
@@ -36,7 +36,6 @@ type OfEveryEvent = "type" | "sessionId" | "evaluationId" | "parent" | "seq" | "
 
 const kept = "kept";
 const data = "data";
-
 const rejectedParams: ShapeOf<RejectedParams> = { rawArguments: data, error: data };
 /** An upload's ids are data with their keys: people write both. */
 const file: ShapeOf<FileRef> = {
@@ -296,5 +295,6 @@ const dataOf: ReadonlyMap<string, readonly (readonly [string, Treatment])[]> = /
 
 function listOf(list: readonly unknown[], each: (item: unknown) => unknown): readonly unknown[] {
   const items = list.map(each);
-  return items.every((item, index) => item === list[index]) ? list : items;
+  // What takes the place of messages cannot be changed either.
+  return items.every((item, index) => item === list[index]) ? list : frozenInDepth(items);
 }

@@ -1,5 +1,5 @@
 import { DefinitionError, type LogDraft } from "@proviso/core";
-import { frozenInDepth, frozenState, isThenable, messageOf } from "@proviso/core/internal";
+import { frozenInDepth, frozenState, isOutOfStack, isThenable, messageOf, tooDeep } from "@proviso/core/internal";
 import { current, enableArrayMethods, enableMapSet, Immer, isDraft } from "immer";
 
 /** Immer does not freeze here, because it would look at every item of a changed list: `frozenState` looks at the new ones. */
@@ -16,7 +16,7 @@ export type Reducer = (state: never, event: never) => unknown;
 
 /**
  * The next state. A reducer changes the draft, or returns the new state.
- * @throws {DefinitionError} for a state that is no plain data, or a promise.
+ * @throws {DefinitionError} for a state that is no plain data, nests too deep, or is a promise.
  */
 export function reduced(slice: string, before: unknown, reduce: Reducer, event: object): unknown {
   if (typeof before !== "object" || before === null) {
@@ -26,8 +26,19 @@ export function reduced(slice: string, before: unknown, reduce: Reducer, event: 
   }
   // Immer copies a list with `slice`, which V8 does item by item for a frozen one: a list of 64 takes twice as long in all.
   const base: object = Array.isArray(before) ? [...(before as unknown[])] : before;
-  const next: unknown = immer.produce(base, (draft: unknown) => atOnce(reduce(draft as never, event as never)));
-  return next === base ? before : frozenState(slice, next, base);
+  let isReduced = false;
+  try {
+    const next: unknown = immer.produce(base, (draft: unknown) => {
+      const returned = atOnce(reduce(draft as never, event as never));
+      isReduced = true;
+      return returned;
+    });
+    return next === base ? before : frozenState(slice, next, base);
+  } catch (cause) {
+    // Immer walks through what a reducer returned.
+    if (!isReduced || !isOutOfStack(cause)) throw cause;
+    throw new DefinitionError(`The slice "${slice}" cannot hold this state: it ${tooDeep}.`, { cause });
+  }
 }
 
 /**
@@ -88,6 +99,7 @@ export function frozenEvent<E extends { readonly type: string }>(event: E): E {
   try {
     return frozenInDepth(event);
   } catch (cause) {
-    throw new DefinitionError(`The event "${event.type}" cannot be frozen: ${messageOf(cause)}`, { cause });
+    const why = isOutOfStack(cause) ? `it ${tooDeep}.` : messageOf(cause);
+    throw new DefinitionError(`The event "${event.type}" cannot be frozen: ${why}`, { cause });
   }
 }

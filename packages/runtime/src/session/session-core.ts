@@ -109,7 +109,7 @@ function whyNoSession(given: unknown): string {
     return "This is a session's JSON: restoreSession(json, { slices: prompt.slices }) makes a session of it.";
   }
   if (typeof fields["on"] === "function" && typeof fields["toJSON"] === "function") {
-    return "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one.";
+    return "This session was made by another copy of @proviso/runtime: npm ls @proviso/runtime shows which are installed; let there be one. A bundler may put one into several parts of a program: keep it out of the bundle (Next.js: serverExternalPackages).";
   }
   return "This session was not made by createSession; inside a tool, evaluate with context.evaluate.";
 }

@@ -52,9 +52,9 @@ export function unsavable(slice: string, why: string): DefinitionError {
 }
 
 /** Why the slice's schema does not accept a state; undefined where it does. */
-export function misfitOf({ schema }: Slice, state: unknown): string | undefined {
+export function misfitOf({ schema, name }: Slice, state: unknown): string | undefined {
   if (schema === undefined) return undefined;
-  const result = parseWithSchemaSync(schema, state);
+  const result = parseWithSchemaSync(schema, state, `The state of slice "${name}"`);
   return result.ok ? undefined : describeIssues(result.issues, result.unlisted);
 }
 
@@ -101,12 +101,12 @@ function parseSlice(saved: unknown, path: string, slices: readonly Slice[]): Sav
 }
 
 /** The schema decides. Without one a state has to be what the initial state is: a list, an object, or neither. */
-function fittingState({ kind, initial, schema }: Slice, state: unknown, path: string): unknown {
+function fittingState({ kind, initial, schema, name }: Slice, state: unknown, path: string): unknown {
   if (state === undefined && initial !== undefined && schema === undefined) throw fault(path, "is missing");
   const listed = Array.isArray(initial) && (kind === "log" || schema === undefined);
   if (listed && !Array.isArray(state)) throw fault(path, "must be a list");
   if (schema !== undefined) {
-    const result = parseWithSchemaSync(schema, state);
+    const result = parseWithSchemaSync(schema, state, `The state of slice "${name}"`);
     if (!result.ok) throw fault(path, `does not fit the slice: ${describeIssues(result.issues, result.unlisted)}`);
     return result.value;
   }

@@ -1,7 +1,7 @@
 import type { AssistantMessage, Tool, ToolCall, ToolMessage, ToolPolicy } from "@proviso/core";
 import { whyNoMoreCalls } from "../failing.ts";
 import { internalFailure, isFailure, type Failure } from "../failures.ts";
-import { after, allOf } from "@proviso/core/internal";
+import { after, allOf, pausesOf } from "@proviso/core/internal";
 import type { KeptCalls } from "../recording/contract.ts";
 import type { Run } from "../run.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
@@ -28,10 +28,13 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   run.calls = message.toolCalls;
   let stop: Failure | undefined =
     passed === undefined ? (run.limits.stopped("tool") ?? whyNoMoreCalls(run)) : { ...passed, phase: "tool" };
+  const pause = pausesOf(run.tape?.clock ?? run.world.clock, longestMs);
   for (const calls of batchesOf(run, message.toolCalls)) {
     if (stop !== undefined) {
       const result = failed(`Not run: ${stop.message}`);
       for (const call of calls) answers.push(toolMessage(call, result));
+      const waiting = pause();
+      if (waiting !== undefined) await waiting;
       continue;
     }
     const before = run.faults.length;
@@ -39,6 +42,8 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
     const outcome = executing instanceof Promise ? await executing : executing;
     const faults = run.faults.length === before ? noFaults : run.faults.slice(before);
     for (const answer of answersAfter(faults, calls, outcome.answers)) answers.push(answer);
+    const waiting = pause();
+    if (waiting !== undefined) await waiting;
     stop = outcome.stop ?? run.limits.check("tool");
   }
   // What a run cannot go on after is no answer of a call.
@@ -47,6 +52,9 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   run.history.append(message, context === undefined ? answers : await context.shownAnswers(answers));
   return { answers, stop };
 }
+
+/** How long calls are answered before timers and sockets have their turn, in milliseconds. */
+const longestMs = 20;
 
 const noFaults: Run["faults"] = [];
 

@@ -4,6 +4,7 @@ import type { Invocation } from "./invocation.ts";
 
 /** Sorts the results in the model's order, whichever ended first. */
 export function orderResults(results: ToolInvoked[], from: number, calls: readonly ToolCall[]): void {
+  if (results.length - from < 2) return;
   const places = new Map(calls.map(({ id }, place) => [id, place]));
   const placeOf = ({ callId }: ToolInvoked): number => places.get(callId) ?? calls.length;
   const sorted = results.slice(from).toSorted((a, b) => placeOf(a) - placeOf(b));

@@ -1,7 +1,7 @@
 // What the running code is part of, wherever it awaits, sets timers or calls other libraries: a transaction, and a request
 // to a model. It is known where the runtime has AsyncLocalStorage (Node, Bun, Deno, workerd with nodejs_compat);
 // elsewhere nothing is current.
-import type { BudgetTracker, CallGuard } from "@proviso/core";
+import type { BudgetTracker, CallGuard, Pace } from "@proviso/core";
 import { hostModule } from "@proviso/core/internal";
 import type { Transaction } from "./transaction.ts";
 
@@ -18,8 +18,8 @@ interface CurrentSlot {
 }
 
 interface Request {
-  /** Whether another request that waits for the tracker waits for this one. */
-  holds(tracker: BudgetTracker): boolean;
+  /** Whether another request that waits for the budget, or for the pace, waits for this one. */
+  holds(what: BudgetTracker | Pace): boolean;
 }
 
 interface EnclosingRequest {
@@ -69,12 +69,12 @@ export function runInRequest<R>(request: Request, body: () => R): R {
 }
 
 /**
- * Whether the running code is part of a request that holds something of the tracker: an evaluation that a model or an
- * agent begins while it answers cannot wait for the end of that answer.
+ * Whether the running code is part of a request that holds something of the budget, or has a turn of the pace: an evaluation
+ * that a model or an agent begins while it answers cannot wait for the end of that answer.
  */
-export function isInRequestOn(tracker: BudgetTracker): boolean {
+export function isInRequestOn(what: BudgetTracker | Pace): boolean {
   for (let around = requests?.getStore(); around !== undefined; around = around.outer) {
-    if (around.request.holds(tracker)) return true;
+    if (around.request.holds(what)) return true;
   }
   return false;
 }

@@ -7,7 +7,10 @@ export interface Lock {
   /** The order in which locks are taken together. */
   readonly number: number;
   readonly holds: Hold[];
-  readonly queue: Wait[];
+  /** The line: each transaction that lacks the lock stands in it once. */
+  readonly queue: PlaceInLine[];
+  /** Waits for what the holders keep open, which stand in no line. */
+  readonly beside: Wait[];
 }
 
 /** A transaction, as locks see it. */
@@ -31,6 +34,8 @@ export interface LockOwner {
   readonly holds: Hold[];
   /** The owner's own waits, and those of transactions that were begun in it. */
   readonly waits: Wait[];
+  /** Where it stands in line, for itself or on behalf of transactions inside it. */
+  readonly places: PlaceInLine[];
   ended: boolean;
 }
 
@@ -59,8 +64,17 @@ export interface Blocked extends WantedLock {
   readonly lacking: LockOwner;
 }
 
-export interface Wait extends Blocked {
+/** The place in line of a transaction that lacks a lock. */
+export interface PlaceInLine extends Blocked {
+  /** Positions in one line ascend from 1; a wait at 0 stands beside it, for those alone that hold the lock. */
+  readonly position: number;
+  /** Several evaluations inside one transaction may ask for a lock on its behalf. */
+  readonly waits: Wait[];
+}
+
+export interface Wait {
   readonly owner: LockOwner;
+  readonly place: PlaceInLine;
   /** The owners that have the wait on their lists: its own, and all that cannot end before it. */
   readonly listedAt: Iterable<LockOwner>;
   end(): void;
@@ -70,6 +84,20 @@ export interface Wait extends Blocked {
 export function holdOf(owner: LockOwner, of: Lock): Hold | undefined {
   for (const each of owner.holds) if (each.of === of) return each;
   return undefined;
+}
+
+/** Returns the hold of this very lock by the transaction, or by one that cannot end before it. */
+export function holdAround(owner: LockOwner, lock: Lock): Hold | undefined {
+  for (const one of around(owner)) {
+    const held = one.holds.find((each) => each.lock === lock);
+    if (held !== undefined) return held;
+  }
+  return undefined;
+}
+
+/** The first of those that hold the lock, or stand in line for it. */
+export function firstAt({ holds, queue }: Lock): LockOwner | undefined {
+  return holds[0]?.owner ?? queue[0]?.lacking;
 }
 
 /** Whether `outer` is `owner`, or cannot end before it. */

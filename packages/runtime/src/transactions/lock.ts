@@ -9,8 +9,11 @@
 // 5. What holders keep open of what they hold is waited for beside the line. Such a wait counts for rule 3, and is not
 //    refused where a transaction in the line could be.
 import { RevokedError } from "@proviso/core";
+import { acrossCopies } from "@proviso/core/internal";
 import {
   around,
+  firstAt,
+  holdAround,
   holdOf,
   isAround,
   type Blocked,
@@ -18,14 +21,18 @@ import {
   type Lock,
   type LockMode,
   type LockOwner,
+  type PlaceInLine,
   type Wait,
   type WantedLock,
 } from "./lock-state.ts";
+import { whoKeepsWaiting } from "./who-keeps-waiting.ts";
 
-let created = 0;
+let numbered: { created: number } | undefined;
 
+/** Numbers ascend over all copies of this package: locks are taken in one order by all of them. */
 export function createLock(): Lock {
-  return { number: created++, holds: [], queue: [] };
+  numbered ??= acrossCopies("runtime: locks, 1", () => ({ created: 0 }));
+  return { number: numbered.created++, holds: [], queue: [], beside: [] };
 }
 
 /** Takes the lock at this transaction and at those around it, or returns what is not free. */
@@ -84,11 +91,12 @@ function hold(owner: LockOwner, lock: Lock, of: Lock, mode: LockMode): void {
   owner.holds.push(taken);
 }
 
-function isFree({ holds, queue }: Lock, owner: LockOwner, mode: LockMode): boolean {
+function isFree(lock: Lock, owner: LockOwner, mode: LockMode): boolean {
+  const { holds, queue } = lock;
   if (holds.length === 0) return true;
   if (mode === "write" || holds.some((held) => held.mode === "write")) return false;
   // A reader that is begun in another's code would wait for ever behind a writer that waits for that one.
-  return queue.length === 0 || holds.some((held) => isAround(held.owner, owner));
+  return queue.length === 0 || holdAround(owner, lock) !== undefined;
 }
 
 /** Whether a transaction other than this one and those around it holds the lock or waits for it. */
@@ -127,16 +135,19 @@ export type Holder = "call" | "body" | "other";
 
 /** Waits in line, unless a transaction in front waits for this one in turn. */
 export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | EndlessWait {
-  const { lock } = blocked;
-  const waitsBack = whoKeepsWaiting(owner, blocked, lock.queue.length);
+  const { lock, lacking } = blocked;
+  const place = lacking.places.find((each) => each.lock === lock) ?? lastPlace(blocked);
+  const waitsBack = whoKeepsWaiting(owner, place);
   if (waitsBack !== undefined) {
     return { isEndless: true, heldBy: waitsBack.name, holder: holderOf(waitsBack, owner) };
   }
+  const heldBy = (firstAt(lock) ?? owner).name;
+  if (place.waits.length === 0) {
+    lock.queue.push(place);
+    lacking.places.push(place);
+  }
   const { promise: ready, resolve: end } = Promise.withResolvers<void>();
-  const wait: Wait = { ...blocked, owner, listedAt: around(owner), end };
-  const heldBy = (lock.holds[0] ?? lock.queue[0] ?? wait).owner.name;
-  lock.queue.push(wait);
-  for (const one of wait.listedAt) one.waits.push(wait);
+  const wait = listed({ owner, place, listedAt: around(owner), end }, place.waits);
   return {
     ready,
     heldBy,
@@ -147,11 +158,15 @@ export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | Endles
   };
 }
 
-/** The first of those in front that cannot end before `owner` has; undefined: the wait ends. */
-function whoKeepsWaiting(owner: LockOwner, { lock, lacking }: Blocked, place: number): LockOwner | undefined {
-  // A reader that wants to write does not wait for itself.
-  const others = { ...lock, holds: lock.holds.filter((held) => held.owner !== lacking) };
-  return whoWaitsBack(others, place, owner, new Set());
+/** Makes a place at the end of the line; the first wait for it puts it there. */
+function lastPlace(blocked: Blocked): PlaceInLine {
+  return { ...blocked, position: (blocked.lock.queue.at(-1)?.position ?? 0) + 1, waits: [] };
+}
+
+function listed(wait: Wait, waits: Wait[]): Wait {
+  waits.push(wait);
+  for (const one of wait.listedAt) one.waits.push(wait);
+  return wait;
 }
 
 /**
@@ -159,15 +174,21 @@ function whoKeepsWaiting(owner: LockOwner, { lock, lacking }: Blocked, place: nu
  * in line that could never have their turn while it lasts leave the line, try again, and are refused.
  */
 export function waitBeside(owner: LockOwner, of: Lock): () => void {
-  const listedAt = around(owner);
-  const wait: Wait = { of, lock: of, mode: "write", scope: undefined, lacking: owner, owner, listedAt, end() {} };
-  for (const one of listedAt) one.waits.push(wait);
+  const place = {
+    of,
+    lock: of,
+    mode: "write",
+    scope: undefined,
+    lacking: owner,
+    position: 0,
+    waits: of.beside,
+  } as const;
+  const wait = listed({ owner, place, listedAt: around(owner), end() {} }, of.beside);
   for (const other of of.holds.flatMap((held) => held.owner.waits)) {
-    const place = other.lock.queue.indexOf(other);
-    if (place === -1 || whoKeepsWaiting(other.owner, other, place) === undefined) continue;
+    if (other.place.position === 0 || whoKeepsWaiting(other.owner, other.place) === undefined) continue;
     leaveLine(other);
     other.end();
-    admit(other.lock);
+    admit(other.place.lock);
   }
   return () => leaveLine(wait);
 }
@@ -183,8 +204,10 @@ export function whoHoldsAround(owner: LockOwner, { of, mode }: WantedLock): Endl
     break;
   }
   const isAgainst = (held: Hold): boolean => mode === "write" || held.mode === "write";
-  const by = lock?.holds.find((held) => isAgainst(held) && isAround(held.owner, owner))?.owner;
-  return by && { isEndless: true, heldBy: by.name, holder: holderOf(by, owner) };
+  const held = lock && holdAround(owner, lock);
+  if (held === undefined || !isAgainst(held)) return undefined;
+  const { owner: by } = held;
+  return { isEndless: true, heldBy: by.name, holder: holderOf(by, owner) };
 }
 
 /** The name of the transaction, this one or one around it, that holds the lock for writing. */
@@ -199,16 +222,13 @@ export function releaseAll(owner: LockOwner): void {
     if (wait.owner !== owner) continue;
     leaveLine(wait);
     wait.end();
-    admit(wait.lock);
+    admit(wait.place.lock);
   }
   for (let held = owner.holds.shift(); held !== undefined; held = owner.holds.shift()) {
     remove(held.lock.holds, held);
     admit(held.lock);
     // Transactions that still wait inside it try again outside.
-    for (const wait of held.inner?.queue.slice() ?? []) {
-      leaveLine(wait);
-      wait.end();
-    }
+    for (const place of held.inner?.queue.slice() ?? []) leaveWithAll(place);
   }
 }
 
@@ -223,40 +243,31 @@ function admit(lock: Lock): void {
     // The lock is held from now on, so that a later request does not come first.
     if (own !== undefined) own.mode = mode === "write" ? "write" : own.mode;
     else if (!lacking.ended) hold(lacking, lock, of, mode);
-    // Several evaluations inside one transaction may have asked for it on its behalf.
-    for (const twin of lock.queue.filter((wait) => wait.lacking === lacking)) {
-      leaveLine(twin);
-      twin.end();
-    }
+    leaveWithAll(next);
+  }
+}
+
+/** Takes it out of the line; those that waited for it try again. */
+function leaveWithAll({ waits }: PlaceInLine): void {
+  for (const wait of waits.slice()) {
+    leaveLine(wait);
+    wait.end();
   }
 }
 
 function leaveLine(wait: Wait): void {
-  remove(wait.lock.queue, wait);
-  for (const one of wait.listedAt) remove(one.waits, wait);
+  const { place, listedAt } = wait;
+  remove(place.waits, wait);
+  for (const one of listedAt) remove(one.waits, wait);
+  if (place.position === 0 || place.waits.length > 0) return;
+  remove(place.lock.queue, place);
+  remove(place.lacking.places, place);
 }
 
 function remove<T>(list: T[], item: T): void {
   const at = list.indexOf(item);
   if (at === list.length - 1) list.pop();
   else if (at !== -1) list.splice(at, 1);
-}
-
-/** The first of those that hold the lock, or stand before this place in line, that cannot end before `owner` has. */
-function whoWaitsBack({ holds, queue }: Lock, place: number, owner: LockOwner, seen: Set<Wait>): LockOwner | undefined {
-  // A transaction that gets it on behalf of one inside keeps it for longer than that one.
-  const inFront = [...holds.map((held) => held.owner), ...queue.slice(0, place).map((wait) => wait.lacking)];
-  return inFront.find((other) => {
-    if (isAround(other, owner)) return true;
-    for (const wait of other.waits) {
-      if (seen.has(wait)) continue;
-      seen.add(wait);
-      // What waits beside the line waits for those alone that hold the lock.
-      const before = Math.max(0, wait.lock.queue.indexOf(wait));
-      if (whoWaitsBack(wait.lock, before, owner, seen) !== undefined) return true;
-    }
-    return false;
-  });
 }
 
 function holderOf(holder: LockOwner, owner: LockOwner): Holder {

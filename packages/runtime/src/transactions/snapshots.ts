@@ -1,6 +1,6 @@
 // The snapshots that transactions take of resources, and the resources that could not be restored or committed.
 import { UnusableError, type Snapshotable } from "@proviso/core";
-import { isGuardable, isObjectOrFunction, isThenable, messageOf } from "@proviso/core/internal";
+import { acrossCopies, isGuardable, isObjectOrFunction, isThenable, messageOf } from "@proviso/core/internal";
 import type { ObservedCalls } from "./observed-calls.ts";
 import { committedWithOf } from "./committed-with.ts";
 import { createLock, isSharedWithOthers } from "./lock.ts";
@@ -41,28 +41,38 @@ export interface SnapshotOwner extends LockOwner {
   readonly mark: unknown;
 }
 
-const locks = new WeakMap<object, Lock>();
-const unusable = new WeakMap<object, UnusableError>();
+/** What is known of resources in this process, whichever copy of this package uses them. */
+interface Known {
+  readonly locks: WeakMap<object, Lock>;
+  readonly unusable: WeakMap<object, UnusableError>;
+}
+
+let shared: Known | undefined;
+
+/** A change of `Lock`, `Hold`, `Turn` or `Wait` needs another number here and in lock.ts: copies of another form share none. */
+function sharedByProcess(): Known {
+  return (shared ??= acrossCopies("runtime: resources, 1", () => ({ locks: new WeakMap(), unusable: new WeakMap() })));
+}
 
 /** Returns the lock of a resource by its identity, however the resource is bound; in a journal's file it is the file's. */
 export function lockOf(resource: object): Lock {
-  let lock = locks.get(resource);
+  let lock = sharedByProcess().locks.get(resource);
   if (lock === undefined) {
     const file = committedWithOf(resource)?.file;
-    locks.set(resource, (lock = file === undefined ? createLock() : lockOf(file)));
+    sharedByProcess().locks.set(resource, (lock = file === undefined ? createLock() : lockOf(file)));
   }
   return lock;
 }
 
 /** Another transaction holds it, or waits for it. */
 export function isUsedByOthers(owner: LockOwner, resource: unknown): boolean {
-  const lock = isObjectOrFunction(resource) ? locks.get(resource) : undefined;
+  const lock = isObjectOrFunction(resource) ? sharedByProcess().locks.get(resource) : undefined;
   return lock !== undefined && isSharedWithOthers(owner, lock);
 }
 
 /** Some transaction has used it: a factory that returns it has not made it. */
 export function wasUsedBefore(resource: unknown): boolean {
-  return isObjectOrFunction(resource) && locks.has(resource);
+  return isObjectOrFunction(resource) && sharedByProcess().locks.has(resource);
 }
 
 /** Snapshots for this transaction and those around it that hold the resource and have none yet. */
@@ -148,10 +158,10 @@ export async function restore({ resource, name, snapshot }: Savepoint, host: Sho
 
 /** Nothing uses it any more: its state is unknown. */
 function makeUnusable(resource: object, id: string, operation: "rollback" | "commit", cause: unknown): void {
-  if (unusable.has(resource)) return;
+  if (sharedByProcess().unusable.has(resource)) return;
   const why = `its changes could not be ${participle[operation]}: ${messageOf(cause)}`;
   const message = `The resource "${id}" cannot be used any more: ${why}`;
-  unusable.set(resource, new UnusableError(message, { what: "resource", id, operation, cause }));
+  sharedByProcess().unusable.set(resource, new UnusableError(message, { what: "resource", id, operation, cause }));
 }
 
 export const participle = { rollback: "undone", commit: "committed" } as const;
@@ -175,7 +185,7 @@ export function releaseSnapshots({ snapshots, undone, host }: Ending): Promise<v
   const releasing: Promise<void>[] = [];
   for (const { resource, name, snapshot } of inReleaseOrder(snapshots)) {
     // A resource that outlives the process may restore it yet.
-    if (unusable.has(resource)) continue;
+    if (sharedByProcess().unusable.has(resource)) continue;
     const failed = (cause: unknown): never => {
       if (!undone) makeUnusable(resource, name, "commit", host.redact(cause));
       throw cause;
@@ -198,10 +208,10 @@ export async function allSettled(work: readonly Promise<void>[]): Promise<void> 
 
 /** @throws {UnusableError} for a resource that could not be restored or committed. */
 export function assertUsable(resource: object): void {
-  const broken = unusable.get(resource);
+  const broken = sharedByProcess().unusable.get(resource);
   if (broken !== undefined) throw broken;
 }
 
 export function isUnusable(resource: object): boolean {
-  return unusable.has(resource);
+  return sharedByProcess().unusable.has(resource);
 }

@@ -15,7 +15,7 @@ import type { BegunEvaluations } from "./begun-evaluations.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { endlessAmong, endlessWait, LockFault, type NamedLock } from "./endless-wait.ts";
 import { releaseAll, tryAcquire, waitInLine } from "./lock.ts";
-import type { Blocked, LockMode, LockOwner } from "./lock-state.ts";
+import { firstAt, type Blocked, type LockMode, type LockOwner } from "./lock-state.ts";
 import { lockOf, takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
 
 export interface Transaction extends LockOwner {
@@ -179,6 +179,7 @@ export function newTransaction(options: TransactionOptions): Transaction {
     scope,
     holds: [],
     waits: [],
+    places: [],
     snapshots: [],
     pendingEvents: [],
     made: [],
@@ -256,7 +257,7 @@ export function joinAtOnce(transaction: Transaction, participant: Participant): 
   const { name } = participant;
   const blocked = tryAcquire(transaction, wantedOf(participant, transaction.mode));
   if (blocked !== undefined) {
-    const holder = (blocked.lock.holds[0] ?? blocked.lock.queue[0])?.owner.name ?? "another call";
+    const holder = firstAt(blocked.lock)?.name ?? "another call";
     throw new DefinitionError(
       `"${name}" is in use by ${holder}: await resources.open(key), which waits for it, or declare the key with uses.`,
     );

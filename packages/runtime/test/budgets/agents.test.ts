@@ -171,7 +171,10 @@ test("LIM-5 LIM-4 an agent that finds no room after its call is ended there", as
     went = true;
     return new Promise(() => {});
   });
-  expect(await rejection(adapter.evaluate(prompt, { budget }))).toMatchObject({ code: "budget" });
+  const error = await rejection(adapter.evaluate(prompt, { budget }));
+  // Its own estimate so far is no reservation of others.
+  expect(error).toMatchObject({ code: "budget", phase: "request", limit: 1_000, reserved: 0 });
+  expect(error["spent"]).toBeGreaterThan(990);
   expect(reservedOf(budget)).toBe(0);
   expect(went).toBe(true);
 });
@@ -274,3 +277,24 @@ test("LIM-5 an agent that answers at any moment around the one at which it gets 
     expect([ticks, budget.consumed.totalTokens, reservedOf(budget)]).toEqual([ticks, 60, 0]);
   }
 });
+
+test.each([
+  [200, ["rejected", "rejected", "rejected"]],
+  [400, ["fulfilled", "fulfilled", "fulfilled"]],
+])(
+  "LIM-5 what agents hold while their calls run is not waited for: of a limit of %i tokens they are %j, and none waits for ever",
+  async (maxTotalTokens, statuses) => {
+    const budget = trackBudget({ maxTotalTokens });
+    const work = defineTool({ name: "work", description: "Works.", input: z.object({}), execute: turn });
+    const prompt = definePrompt({ key: "w", sections: [{ key: "a", text: "Work.", tools: [work] }] }).bind();
+    const adapter = agentOf(async ({ executeToolCall, onDelta }) => {
+      onDelta({ kind: "text", text: "Let me look. " });
+      await executeToolCall({ id: "1", name: "work", arguments: "{}" });
+      return costs(20, 10);
+    });
+    const ended = await Promise.allSettled([1, 2, 3].map(() => adapter.evaluate(prompt, { budget })));
+    expect(ended.map(({ status }) => status)).toEqual(statuses);
+    for (const one of ended) if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "budget" });
+    expect(reservedOf(budget)).toBe(0);
+  },
+);

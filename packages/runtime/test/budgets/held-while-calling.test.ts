@@ -1,4 +1,12 @@
-import { definePrompt, defineTool, trackBudget, type Budget, type ToolContext } from "@proviso/core";
+import {
+  definePrompt,
+  defineTool,
+  trackBudget,
+  type Budget,
+  type BudgetTracker,
+  type ToolContext,
+  type Usage,
+} from "@proviso/core";
 import { agentAdapter, modelAdapter, type AgentRun } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -20,7 +28,7 @@ const costs = (inputTokens: number, outputTokens: number) => ({
 const agentOf = (drive: (run: AgentRun) => Promise<ReturnType<typeof costs>>) =>
   agentAdapter({ name: "agent", model: "m", drive }, { ...fakeEnvironment(), pricing });
 /** A prompt with one tool, which does what it is given. */
-function calling(execute: (context: ToolContext) => unknown) {
+function calling(execute: (context: ToolContext) => unknown, text = "Work.") {
   const tool = defineTool({
     name: "work",
     description: "Works.",
@@ -30,7 +38,7 @@ function calling(execute: (context: ToolContext) => unknown) {
       return "done";
     },
   });
-  return definePrompt({ ns: "tests", key: "call", sections: [{ key: "task", text: "Work.", tools: [tool] }] }).bind();
+  return definePrompt({ ns: "tests", key: "call", sections: [{ key: "task", text, tools: [tool] }] }).bind();
 }
 const work = { id: "1", name: "work", arguments: "{}" };
 const turn = async (): Promise<void> => {
@@ -106,4 +114,56 @@ test.each<[string, Budget]>([
   });
   await rejection(agent.evaluate(prompt, { budget, expect: expecting(1, 1) }));
   expect(nested).toMatchObject({ code: "budget", phase: "request" });
+});
+
+test.each<[string, Budget]>([
+  ["input tokens", { maxInputTokens: 10_000 }],
+  ["dollars", { maxCostUsd: 0.01 }],
+])("LIM-5 in each of its calls, an agent holds its input once, in %s", async (_, limits) => {
+  const budget = trackBudget(limits);
+  const held: number[] = [];
+  const agent = agentOf(async ({ executeToolCall }) => {
+    for (const id of ["1", "2", "3", "4", "5"]) await executeToolCall({ ...work, id });
+    return costs(1_100, 20);
+  });
+  const prompt = calling(() => {
+    const { inputTokens, costUsd } = budget.remaining();
+    held.push(10_000 - (inputTokens === Infinity ? Math.round(costUsd * 1e6) : inputTokens));
+  }, "word ".repeat(1_000));
+  await agent.evaluate(prompt, { budget, expect: expecting(1, 1) });
+  expect(held).toHaveLength(5);
+  expect(Math.min(...held)).toBeGreaterThan(1_000);
+  expect(Math.max(...held)).toBeLessThan(1_500);
+});
+
+test("LIM-5 where a tracker throws when an agent's turn is charged, nothing stays reserved in the others", async () => {
+  const own = trackBudget({ maxTotalTokens: 1_000 });
+  const around = trackBudget({ maxTotalTokens: 1_000 });
+  const throwing: BudgetTracker = {
+    budget: around.budget,
+    get consumed() {
+      return around.consumed;
+    },
+    remaining: () => around.remaining(),
+    exceeded: () => around.exceeded(),
+    reserve(worstCase) {
+      const reservation = around.reserve(worstCase);
+      const settle = (actual: Usage): void => {
+        reservation?.settle(actual);
+        if (actual.totalTokens === 160) throw new Error("The store is away.");
+      };
+      return reservation && { settle };
+    },
+  };
+  const agent = agentOf(async ({ executeToolCall }) => {
+    await executeToolCall(work);
+    return costs(100, 60);
+  });
+  const nothing = calling(() => {});
+  const outer = modelAdapter(scriptedModel([{ toolCalls: [work] }, { text: "x" }]), fakeEnvironment());
+  const delegate = calling(({ evaluate }) => rejection(evaluate(nothing, { adapter: agent, budget: own })));
+  await outer.evaluate(delegate, { budget: throwing });
+  expect(own.consumed.totalTokens).toBe(160);
+  expect(own.remaining().totalTokens).toBe(840);
+  expect(around.remaining().totalTokens).toBe(1_000 - around.consumed.totalTokens);
 });

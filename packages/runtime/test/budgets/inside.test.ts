@@ -165,7 +165,7 @@ test("LIM-5 LIM-7 evaluations inside calls that spend from two budgets in opposi
   };
   const outer = () => modelAdapter(scriptedModel([{ toolCalls: [{ name: "evaluate" }] }, { text: "done", usage }]));
   // Those that waited for each other would end by it.
-  const signal = AbortSignal.timeout(4_000);
+  const signal = AbortSignal.timeout(60_000);
   const ended = await Promise.allSettled([
     outer().evaluate(asking(second), { budget: first, signal }),
     outer().evaluate(asking(first), { budget: second, signal }),

@@ -204,6 +204,21 @@ describe("LIM-10 a limit that the model refuses", () => {
     expect(provider.limits.at(-1)).toBe(5_000);
   });
 
+  test("LIM-10 goes out once more where the policy allows one attempt only, and is asked as often as it says", async () => {
+    let busy = 0;
+    const refuse = (limit?: number): ModelFailure | undefined => {
+      if (limit !== undefined) return tooLarge(limit);
+      return ++busy > 1 ? undefined : { failure: "throttle", kind: "rate_limit", message: "busy" };
+    };
+    const environment = fakeEnvironment();
+    const provider = model(10, { refuse });
+    const adapter = modelAdapter(provider, { ...environment, throttle: { maxAttempts: 2, baseDelayMs: 1 } });
+    const evaluating = adapter.evaluate(ask, { budget: { maxOutputTokens: 50_000 } });
+    await environment.clock.advance(1_000);
+    await evaluating;
+    expect(provider.limits).toEqual([50_000, undefined, undefined]);
+  });
+
   test("LIM-10 a refusal for another reason is the second one, and nothing is remembered", async () => {
     const refuse = (): ModelFailure => ({ failure: "provider", reason: "bad_request", message: "no" });
     const provider = model(10, { refuse });

@@ -1,9 +1,8 @@
 import { definePrompt, parseMessages, type FrameworkEvent, type HistoryCompacted } from "@proviso/core";
-import { createSession } from "@proviso/runtime";
+import { createSession, openFile } from "@proviso/runtime";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { charactersIn } from "../../src/context/size.ts";
-import { keptText } from "../../src/context/texts.ts";
 import { promptWith, rejection } from "../support.ts";
 import { calls, chat, context, isPrefix, modelOf, reader, tokensOf, tooLong } from "./support.ts";
 
@@ -101,7 +100,7 @@ describe("a history of tool turns", () => {
     expect(event.elided.length).toBeGreaterThan(0);
     expect(event.transcript).toMatchObject({ kind: "stored", mediaType: "application/json" });
     const before = requests[event.turn - 2]?.messages.slice(1) ?? [];
-    const transcript = JSON.parse((await keptText({} as never, event.transcript)) ?? "[]") as unknown[];
+    const transcript = JSON.parse(await (await openFile(event.transcript)).text()) as unknown[];
     expect(transcript.slice(0, before.length)).toEqual(before);
     expect(transcript).toHaveLength(before.length + 2);
     expect(events[place + 1]).toMatchObject({ type: "provider.requested", turn: event.turn, attempt: 1 });

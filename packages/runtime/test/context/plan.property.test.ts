@@ -6,7 +6,7 @@ import { shorten } from "../../src/context/shorten.ts";
 import { sizeOf } from "../../src/context/size.ts";
 import { standInOf, standInText, stubLength } from "../../src/context/stand-in.ts";
 import { answeredTurns } from "../../src/context/turns.ts";
-import type { Run } from "../../src/run.ts";
+import { bareRun } from "./support.ts";
 
 const numRuns = inject("exhaustive") ? 13_000 : 3_000;
 
@@ -121,7 +121,7 @@ test("CTX-4 CTX-5 random histories are shortened in order, as far as they have t
       expect(plan.replaced.filter((place) => staying.has(place))).toEqual([]);
       checkOrder(plan, messages, { target, most, keepTurns, all, staying });
 
-      const run = { evaluationId: "e", turn: 1, history: { question } } as Run;
+      const run = bareRun({ evaluationId: "e", turn: 1, history: { question } });
       const now = await shorten(run, messages, { plan, rate: 1, summary: undefined, room, isReadable: true });
       if (!("messages" in now)) throw new Error("It came to a failure.");
       expect(parseMessages(now.messages)).toHaveLength(
@@ -144,7 +144,7 @@ test("CTX-4 CTX-5 random histories are shortened in order, as far as they have t
     { numRuns },
   );
   expect(shortened).toBeGreaterThan(numRuns / 13);
-}, 600_000);
+}, 1_800_000);
 
 /** Whether the message that stood for others gave way. */
 function isTaken({ replaced }: ReturnType<typeof planShortening>, messages: readonly Message[]): boolean {

@@ -6,8 +6,10 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import { modelAdapter } from "@proviso/runtime";
+import { modelAdapter, type Environment } from "@proviso/runtime";
 import { z } from "zod";
+import type { Run } from "../../src/run.ts";
+import { redactionOf } from "../../src/secrets/structure.ts";
 
 type Answer = Partial<ModelResponse["message"]> & { readonly usage?: ModelResponse["usage"] };
 
@@ -17,6 +19,7 @@ type Refused = ReturnType<typeof tooLong>;
 export function modelOf(
   answer: (request: ModelRequest, turn: number) => Answer | Refused | Promise<Answer | Refused>,
   fields: Partial<ModelProvider> = {},
+  environment: Environment = {},
 ) {
   const requests: ModelRequest[] = [];
   const model: ModelProvider = {
@@ -38,7 +41,7 @@ export function modelOf(
       };
     },
   };
-  return { adapter: modelAdapter(model), requests };
+  return { adapter: modelAdapter(model, environment), requests };
 }
 
 /** What the service of these tests counts: a token for four characters. */
@@ -53,6 +56,13 @@ export function tooLong() {
     status: 400,
     message: "This model's maximum context length is 8000 tokens.",
   } as const;
+}
+
+/** What a history is shortened in, where nothing is evaluated. */
+export function bareRun(fields: object = {}): Run {
+  const race = <T>(work: Promise<T>): Promise<T> => work;
+  const resources = { resources: { find: () => undefined } };
+  return { redaction: redactionOf(undefined), world: {}, resources, limits: { race }, ...fields } as unknown as Run;
 }
 
 /** A tool with results of so many characters. */

@@ -342,6 +342,62 @@ describe("CNV-3 session and messages agree", () => {
     });
   });
 
+  test("CNV-3 TX-1 nothing is saved or kept while an evaluation runs: half a turn would be stored", async () => {
+    const store = memoryConversations();
+    const refusals: unknown[] = [];
+    let used: Conversation | undefined;
+    const saves = defineTool({
+      name: "saves",
+      description: "Saves in the middle.",
+      input: z.object({}),
+      async execute(_, { session }) {
+        session.dispatch(added({ title: "undone" }));
+        refusals.push(await failureOf((used as Conversation).save()));
+        try {
+          (used as Conversation).keep([{ role: "user", text: "kept" }]);
+        } catch (error) {
+          refusals.push(error);
+        }
+        throw new Error("The call is undone.");
+      },
+    });
+    const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Go.", tools: [saves], slices: [tasks] }] });
+    const adapter = adapterOf(
+      { toolCalls: [{ name: "saves" }] },
+      { failure: "provider", reason: "unknown", message: "" },
+    );
+    const failed = withConversation(
+      store,
+      "ada",
+      (conversation) => (used = conversation).evaluate(adapter, prompt.bind()),
+      { slices },
+    );
+    expect(await failureOf(failed)).toMatchObject({ code: "provider" });
+    expect(refusals).toEqual([expect.any(DefinitionError), expect.any(DefinitionError)]);
+    expect(String(refusals[0])).toContain("conversation.save was called while an evaluation runs");
+    expect(String(refusals[1])).toContain("conversation.keep was called while an evaluation runs");
+    expect(await store.load("ada")).toBeUndefined();
+  });
+
+  test("CNV-3 what awaits a response may save, keep and begin the next turn at once", async () => {
+    const store = memoryConversations();
+    const adapter = adapterOf(
+      { text: "One." },
+      { text: "Two." },
+      { failure: "provider", reason: "unknown", message: "" },
+    );
+    await withConversation(store, "ada", async (conversation) => {
+      await conversation.stream(adapter, "1").response;
+      const saving = conversation.save();
+      await conversation.stream(adapter, "2").response;
+      conversation.keep(conversation.messages.slice(0, 2));
+      await saving;
+      await conversation.stream(adapter, "3").response.catch(() => conversation.save());
+      expect(conversation.revision).toBe(2);
+    });
+    expect((await stored(store))?.texts).toEqual(["user: 1", "assistant: One.", "user: 3"]);
+  });
+
   test("CNV-3 `keep` puts other messages in place, and refuses what could not be restored", async () => {
     const store = memoryConversations();
     await withConversation(store, "ada", (conversation) => {

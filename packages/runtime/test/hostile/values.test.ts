@@ -13,7 +13,7 @@ import {
 import { describeValue, toJsonValue } from "@proviso/core/internal";
 import { createSession, memoryFilesystem, modelAdapter } from "@proviso/runtime";
 import { fakeClock, recordEvents, scriptedModel } from "@proviso/runtime/testing";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { z } from "zod";
 import { call, promptWith, rejection } from "../support.ts";
 import { hostileValues } from "./hostile.ts";
@@ -62,23 +62,35 @@ test.each<[string, () => unknown, string | RegExp]>([
   expect(await files.glob("**")).toEqual([]);
 });
 
-test("TOOL-5 a message that is longer than a string may become is cut, whatever stands beside it", async () => {
-  const longest = 2 ** 29 - 24;
-  const tools = [
-    defineTool({
-      name: "well",
-      description: "d",
-      input: z.object({}),
-      execute: () => toolOk("end", { message: "y".repeat(longest) }),
-    }),
-    defineTool({ name: "badly", description: "d", input: z.object({}), execute: () => toolError("z".repeat(longest)) }),
-  ];
-  const model = scriptedModel([{ toolCalls: [call("well"), call("badly")] }, { text: "done" }]);
-  const { messages } = await modelAdapter(model).evaluate(promptWith(...tools));
-  const texts = messages.filter(({ role }) => role === "tool").map(({ text }) => text);
-  expect(texts.map((text) => text.length < 66_000 && text.includes(String(longest).slice(0, 6)))).toEqual([true, true]);
-  expect(texts[0]?.endsWith("y\n\nend")).toBe(true);
-});
+// It needs four gigabytes.
+test.runIf(inject("exhaustive"))(
+  "TOOL-5 a message that is longer than a string may become is cut, whatever stands beside it",
+  async () => {
+    const longest = 2 ** 29 - 24;
+    const tools = [
+      defineTool({
+        name: "well",
+        description: "d",
+        input: z.object({}),
+        execute: () => toolOk("end", { message: "y".repeat(longest) }),
+      }),
+      defineTool({
+        name: "badly",
+        description: "d",
+        input: z.object({}),
+        execute: () => toolError("z".repeat(longest)),
+      }),
+    ];
+    const model = scriptedModel([{ toolCalls: [call("well"), call("badly")] }, { text: "done" }]);
+    const { messages } = await modelAdapter(model).evaluate(promptWith(...tools));
+    const texts = messages.filter(({ role }) => role === "tool").map(({ text }) => text);
+    expect(texts.map((text) => text.length < 66_000 && text.includes(String(longest).slice(0, 6)))).toEqual([
+      true,
+      true,
+    ]);
+    expect(texts[0]?.endsWith("y\n\nend")).toBe(true);
+  },
+);
 
 test("ERR-7 PRO-5 a field of an answer is not taken for a failure of ours", async () => {
   const answer = { message: { role: "assistant", text: "hi", toolCalls: [] }, finishReason: "stop", refusal: null };

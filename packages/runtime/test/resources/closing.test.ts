@@ -1,7 +1,10 @@
 import { provide, provideFactory, resourceKey } from "@proviso/core";
 import { modelAdapter, openResources } from "@proviso/runtime";
-import { failingModel, fakeEnvironment } from "@proviso/runtime/testing";
+import { atEvaluationEnd } from "@proviso/runtime/internal";
+import { fallback } from "@proviso/runtime/routing";
+import { failingModel, fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
+import { calling, promptOf as promptWithTools, toolOf } from "../transactions/support.ts";
 import { a, b, c, evaluateCalls, logged, lookIn, promptOf, rejectionOf } from "./support.ts";
 
 test("RES-1 what was made is closed in reverse order, once, needed after needing", async () => {
@@ -101,4 +104,54 @@ test("RES-1 beside an opened scope the prompt's own resources are made and close
   const resources = [logged(log, a, { needs: [b] })];
   for (let i = 0; i < 2; i++) await lookIn((given) => given.get(a), { resources }, { resources: opened });
   expect(log).toEqual(["made a", "closed a", "made a", "closed a"]);
+});
+
+test.each(["one model", "a chain of models"])(
+  "RES-1 what an evaluation made eagerly is closed where the lane of its pacing throws: %s",
+  async (what) => {
+    const log: string[] = [];
+    const environment = fakeEnvironment();
+    const model = () => modelAdapter(scriptedModel([{ text: "done" }]), environment);
+    const adapter = what === "one model" ? model() : fallback([model(), model()], environment);
+    const pacing = {
+      lane: (): never => {
+        throw new Error("no lane");
+      },
+    };
+    const resources = [
+      provideFactory(a, () => (log.push("made"), "a"), { eager: true, close: () => void log.push("closed") }),
+    ];
+    const error = await rejectionOf(adapter.evaluate(promptOf(), { resources, pacing }));
+    expect(String(error)).toContain("no lane");
+    // A pace is asked for before anything is made, or what was made is closed.
+    expect(log.filter((each) => each === "closed")).toHaveLength(log.filter((each) => each === "made").length);
+  },
+);
+
+test("RES-1 SET-1 settings may hold a proxy, as stores of pages and drafts do, and what was made eagerly is closed", async () => {
+  const log: string[] = [];
+  const adapter = modelAdapter(scriptedModel([{ text: "done" }]), fakeEnvironment());
+  const made = provideFactory(a, () => "a", { eager: true, close: () => void log.push("closed") });
+  const settings = { providerOptions: { openai: new Proxy({}, {}) } };
+  const { text } = await adapter.evaluate(promptOf(), { resources: [made], settings });
+  expect([text, log]).toEqual(["done", ["closed"]]);
+});
+
+test("RES-1 LIM-2 what ends with an evaluation ends also beside one that throws at once, and closing is waited for", async () => {
+  const log: string[] = [];
+  const later = async (what: string): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    log.push(what);
+  };
+  const look = toolOf("look", (context) => {
+    atEvaluationEnd(context, () => {
+      throw new Error("It was closed.");
+    });
+    atEvaluationEnd(context, () => later("ended"));
+    return context.resources.get(a);
+  });
+  const slow = provideFactory(a, () => "a", { close: () => later("closed") });
+  const resources = [slow];
+  await calling(fakeEnvironment(), "look").evaluate(promptWithTools({ tools: [look] }), { resources });
+  expect(log.toSorted()).toEqual(["closed", "ended"]);
 });

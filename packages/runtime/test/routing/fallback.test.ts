@@ -419,7 +419,7 @@ test("RTE-13 ERR-3 the message of an empty chain, and of an order with a strange
 test("RTE-13 options that cannot be are refused where the chain is made", () => {
   const one = modelAdapter(named("a", []).provider);
   const wrong = [{ on: ["odd"] }, { on: "timeout" }, { breaker: { failures: 0 } }, { breaker: true }, { order: 1 }];
-  for (const options of [...wrong, { breaker: { openMs: -1 } }, { unknown: 1 }]) {
+  for (const options of [...wrong, { breaker: { openMs: -1 } }, { unknown: 1 }, null, 5]) {
     expect(() => fallback([one], options as never)).toThrow(expect.objectContaining({ name: "DefinitionError" }));
   }
 });

@@ -1,7 +1,15 @@
-import { definePrompt, trackBudget, type ModelProvider, type ModelRequest, type RouteStep } from "@proviso/core";
+import {
+  definePrompt,
+  trackBudget,
+  type ModelProvider,
+  type ModelRequest,
+  type Pace,
+  type ProviderAdapter,
+  type RouteStep,
+} from "@proviso/core";
 import { agentAdapter, createSession, modelAdapter } from "@proviso/runtime";
-import { fallback, hedged, priced, type HedgeOptions } from "@proviso/runtime/routing";
-import { fakeEnvironment, recordEvents } from "@proviso/runtime/testing";
+import { fallback, hedged, paced, priced, type HedgeOptions } from "@proviso/runtime/routing";
+import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 
 const prompt = definePrompt({ key: "p", text: "Say yes." }).bind();
@@ -287,3 +295,60 @@ test("CCH-5 RTE-10 priced answers the adapter itself, whose usage has a cost", a
   await clock.advance(1);
   expect((await evaluating).usage.costUsd).toBe(110);
 });
+
+test.each(["rejects", "throws"])(
+  "LIM-2 RTE-11 where the clock's sleep %s, an answer is waited for and no other model is asked",
+  async (how) => {
+    const { adapters, requests } = services({ takesMs: 0 });
+    const answer = Promise.withResolvers<void>();
+    const broken = {
+      now: () => 0,
+      sleep(): Promise<void> {
+        const error = new Error("The timer is gone.");
+        if (how === "throws") throw error;
+        return Promise.reject(error);
+      },
+    };
+    const model: ModelProvider = {
+      ...scriptedModel([]),
+      async generate() {
+        await answer.promise;
+        return { message: { role: "assistant", text: "late", toolCalls: [] }, finishReason: "stop" };
+      },
+    };
+    const evaluating = hedged([modelAdapter(model, { clock: broken }), ...adapters], { afterMs: 100 }).evaluate(prompt);
+    setImmediate(answer.resolve);
+    expect((await evaluating).output).toBe("late");
+    expect(requests).toEqual([]);
+  },
+);
+
+test.each<[string, (list: ProviderAdapter[]) => ProviderAdapter, readonly [number, number], number]>([
+  ["one after another, in a fallback", fallback, [1_000, 500], 1_500],
+  ["one after another", (list) => hedged(list, { afterMs: 60_000 }), [1_000, 500], 1_500],
+  ["side by side", (list) => hedged(list, { afterMs: 100 }), [1_000, 2_000], 2_100],
+])(
+  "RTE-11 PAC-2 the time that tries wait for their paces is summed, and counts once: %s",
+  async (_, together, ms, sum) => {
+    const environment = fakeEnvironment();
+    const { clock } = environment;
+    const waiting = (queuedMs: number): Pace => ({
+      async enter() {
+        await clock.sleep(queuedMs);
+        return { ok: true, turn: { queuedMs, end() {}, giveBack() {} } };
+      },
+      state: () => ({ queued: 0, inFlight: 0, requestsPerMinute: undefined, tokensPerMinute: undefined, share: 1 }),
+    });
+    const busy = { failure: "throttle", kind: "rate_limit", message: "busy" } as const;
+    const [refusing, answering] = [scriptedModel([busy]), scriptedModel([{ text: "yes" }])];
+    const session = createSession();
+    const events = recordEvents(session);
+    const evaluating = together([
+      paced(modelAdapter(refusing, environment), waiting(ms[0])),
+      paced(modelAdapter(answering, environment), waiting(ms[1])),
+    ]).evaluate(prompt, { session });
+    await clock.advance(5_000);
+    await evaluating;
+    expect(events.find(({ type }) => type === "provider.responded")).toMatchObject({ queuedMs: sum });
+  },
+);

@@ -1,4 +1,4 @@
-import type { Pace, PaceEntry, PaceOutcome, PaceRequest, PaceTurn } from "@proviso/core";
+import type { Pace, PaceEntry, PaceLimits, PaceOutcome, PaceRequest, PaceTurn } from "@proviso/core";
 import { describe, expect, test } from "vitest";
 
 /** A pace, and the time that it goes by. */
@@ -13,6 +13,7 @@ export interface PaceAndTime {
 export interface ContractOptions {
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
+  readonly maxInFlight?: number;
 }
 
 export type MakePace = (options: ContractOptions) => PaceAndTime;
@@ -33,8 +34,8 @@ class Driver {
     this.#made = made;
   }
 
-  async enter(request: PaceRequest = small): Promise<PaceTurn> {
-    return turnOf(await this.#made.pace.enter(request));
+  async enter(request: PaceRequest = small, limits: PaceLimits = {}): Promise<PaceTurn> {
+    return turnOf(await this.#made.pace.enter(request, limits));
   }
 
   async send(request: PaceRequest, outcome: PaceOutcome): Promise<void> {
@@ -50,8 +51,8 @@ class Driver {
   }
 
   /** Milliseconds that a request that costs nothing would wait now. */
-  async waitMs(): Promise<number> {
-    const entry = await this.#made.pace.enter(none, { expiresAt: 0 });
+  async waitMs(limits: PaceLimits = {}): Promise<number> {
+    const entry = await this.#made.pace.enter(none, { ...limits, expiresAt: 0 });
     if (!entry.ok) return entry.retryAfterMs;
     entry.turn.giveBack();
     return 0;
@@ -175,6 +176,40 @@ const ofTheShare: readonly Case[] = [
   },
 ];
 
+const inside = { isInside: true };
+
+const ofTheLine: readonly Case[] = [
+  {
+    title: "PAC-6 what begins inside a request that has its turn waits for no other's end",
+    options: { maxInFlight: 1, ...many },
+    async run(driver) {
+      const outer = await driver.enter();
+      const other = driver.enter();
+      const innermost = [await driver.enter(small, inside), await driver.enter(small, inside)];
+      for (const turn of [...innermost, outer]) turn.end({});
+      (await other).end({});
+    },
+  },
+  {
+    title: "PAC-6 what begins inside a request that has its turn waits for the limits of the service",
+    options: { maxInFlight: 1, requestsPerMinute: 1 },
+    async run(driver) {
+      const outer = await driver.enter();
+      expect(await driver.waitMs(inside)).toBeGreaterThan(50_000);
+      outer.end({ refused: { retryAfterMs: 5_000 } });
+      expect(await driver.waitMs(inside)).toBeGreaterThan(50_000);
+    },
+  },
+  {
+    title: "PAC-6 PAC-5 a Retry-After stops what begins inside a request, too",
+    options: many,
+    async run(driver) {
+      await driver.send(small, { refused: { retryAfterMs: 14_000 } });
+      expect(await driver.waitMs(inside)).toBeGreaterThan(12_000);
+    },
+  },
+];
+
 const ofTheCosts: readonly Case[] = [
   ...[59_000, 61_000, 2e9, Number.MAX_SAFE_INTEGER].map((reported) => ({
     title: `PAC-4 ${reported} tokens that an answer reports hold others up for a minute at most`,
@@ -265,7 +300,9 @@ const ofTheCosts: readonly Case[] = [
 
 /** What every pace keeps, over one process or over all: one table of cases, so that no two paces differ. */
 export function describePace(name: string, make: MakePace): void {
-  describe(`PAC-2 PAC-4 PAC-5 the pace ${name}`, () => {
-    test.each([...ofTheShare, ...ofTheCosts])("$title", ({ options, run }) => run(new Driver(make(options))));
+  describe(`PAC-2 PAC-4 PAC-5 PAC-6 the pace ${name}`, () => {
+    test.each([...ofTheShare, ...ofTheLine, ...ofTheCosts])("$title", ({ options, run }) =>
+      run(new Driver(make(options))),
+    );
   });
 }

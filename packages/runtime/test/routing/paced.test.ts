@@ -261,3 +261,11 @@ test.each([
   const { text } = await paced(modelAdapter(scriptedModel([{ text: "yes" }])), pace).evaluate(prompt);
   expect([text, asked]).toEqual(["yes", 1]);
 });
+
+test.each([[null], [5], ["60"], [[]]])("PAC-1 %j is neither a pace nor options of one: a DefinitionError", (given) => {
+  const adapter = modelAdapter(scriptedModel([]));
+  const isDefinitionError = expect.objectContaining({ name: "DefinitionError" }) as Error;
+  expect(() => paced(adapter, given as never)).toThrow(isDefinitionError);
+  expect(() => sharedPace(given as never)).toThrow(isDefinitionError);
+  expect(() => sharedPacing(given as never)).toThrow(isDefinitionError);
+});

@@ -1,4 +1,5 @@
 import {
+  deadlineIn,
   definePrompt,
   type ModelFailure,
   type ModelProvider,
@@ -6,7 +7,7 @@ import {
   type RouteStep,
 } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { fallback, hedged } from "@proviso/runtime/routing";
+import { fallback, hedged, paced, sharedPace } from "@proviso/runtime/routing";
 import { fakeEnvironment, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 
@@ -66,4 +67,55 @@ test("RTE-7 the route says why one whose breaker is open was not asked", async (
     outcome: "skipped",
     why: "failing was not asked: it failed too often of late, or asked to wait.",
   });
+});
+
+test.each(kinds)(
+  "RTE-3 %s: a request that the paces of all members hold back says that nothing was sent",
+  async (kind) => {
+    const { clock: time, random: chance } = fakeEnvironment();
+    const heldBack = (name: string): ProviderAdapter => {
+      const pace = sharedPace({ requestsPerMinute: 1, clock: time });
+      for (let sent = 0; sent < 2; sent++) void pace.enter({ inputTokens: 1, outputTokens: 1 });
+      const model: ModelProvider = { ...scriptedModel([]), name, model: "m" };
+      return paced(modelAdapter(model, { clock: time, random: chance }), pace);
+    };
+    const session = createSession();
+    const routes: unknown[] = [];
+    session.on("provider.throttled", ({ route }) => void routes.push(route));
+    const chain = chainOf(kind, [heldBack("first"), heldBack("second")]);
+    await expect(chain.evaluate(prompt, { session, deadline: deadlineIn(1_000, time) })).rejects.toMatchObject({
+      code: "throttled",
+      kind: "rate_limit",
+      retryAfterMs: expect.any(Number) as number,
+      message: expect.stringMatching(
+        /^The request was not sent \(rate_limit\): first: By its pace first could be asked in \d+ ms, and the deadline is earlier\. second: .* earlier\.$/,
+      ) as string,
+    });
+    const outcome = { outcome: "skipped", why: expect.stringContaining("By its pace") as string };
+    expect(routes).toMatchObject([[outcome, outcome]]);
+  },
+);
+
+test.each(kinds)(
+  "RTE-3 %s: one member that was asked has refused the request, whatever held the other back",
+  async (kind) => {
+    const pace = sharedPace({ requestsPerMinute: 1, clock });
+    for (let sent = 0; sent < 2; sent++) void pace.enter({ inputTokens: 1, outputTokens: 1 });
+    const chain = chainOf(kind, [paced(adapterOf("first", [], able), pace), adapterOf("second", [busy], able)]);
+    const evaluating = chain.evaluate(prompt, { deadline: deadlineIn(1_000, clock) });
+    await expect(evaluating).rejects.toThrow(
+      /^The provider refused the request \(rate_limit\): first: By its pace first/,
+    );
+  },
+);
+
+test("RTE-7 where all breakers are open, the error says that nothing was sent", async () => {
+  const environment = fakeEnvironment();
+  const failing = { ...busy, retryAfterMs: 5_000 };
+  const chain = fallback([adapterOf("failing", [failing], able)], { breaker: { failures: 1 }, ...environment });
+  await expect(chain.evaluate(prompt)).rejects.toThrow("The provider refused the request (server_error): Busy.");
+  const options = { deadline: deadlineIn(1_000, environment.clock) };
+  await expect(chain.evaluate(prompt, options)).rejects.toThrow(
+    /^The request was not sent \(server_error\): failing was not asked: it failed too often of late, or asked to wait\.$/,
+  );
 });

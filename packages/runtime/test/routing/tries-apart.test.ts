@@ -75,7 +75,7 @@ describe.each(["fallback", "hedged"] as const)("%s over a pace of an application
   });
 });
 
-test.each([0, 900])("LIM-10 an answer that its model cut short stays that, after a try that cost %i", async (spent) => {
+test.each([0, 700])("LIM-10 an answer that its model cut short stays that, after a try that cost %i", async (spent) => {
   const a = model("a", () => answer("", 20, spent));
   const b = model("b", () => answer("cut by the model itself", 20, 60, "length"));
   const budget = trackBudget({ maxTotalTokens: 1_000 });

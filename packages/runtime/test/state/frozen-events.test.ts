@@ -253,9 +253,12 @@ test("EVT-5 an event that holds itself is dispatched; one without an end or whos
 test("EVT-5 response and error hand out results and messages that cannot be changed", async () => {
   const calls = [pay, { name: "receipt", arguments: "{" }];
   const prompt = promptOf({ tools: [receipt] });
+  const model = scriptedModel([{ toolCalls: calls }, { failure: "provider", reason: "unknown", message: "no" }]);
+  const hiding = modelAdapter(model, { secrets: ["Ada"] });
   const outcomes: Pick<PromptResponse<string>, "messages" | "toolResults">[] = [
     await evaluateCalls(prompt, calls),
     (await rejectionOf(evaluateCalls(prompt, calls, { maxTurns: 1 }))) as never,
+    (await rejectionOf(hiding.evaluate(prompt))) as never,
   ];
   for (const { messages, toolResults } of outcomes) {
     expect([messages.length > 1, toolResults.length]).toEqual([true, 2]);

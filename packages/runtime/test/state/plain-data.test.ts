@@ -204,3 +204,28 @@ test("SES-5 a circle of many frozen objects is gone round once", () => {
   const slice = defineSlice<unknown>({ name: "ring", initial: ring[0] });
   expect(Object.isFrozen((slice.initial as { next: object }).next)).toBe(true);
 });
+
+/** An object with so many levels. */
+function nested(levels: number): { readonly a?: unknown } {
+  let value: { readonly a?: unknown } = {};
+  for (let level = 0; level < levels; level++) value = { a: value };
+  return value;
+}
+
+test("SES-5 what nests too deep for a state is refused by name: where a slice is defined, by a reducer, and in an event", () => {
+  const refusal = 'The slice "deep" cannot hold this state: it nests too deep.';
+  const error = thrownBy(() => defineSlice({ name: "deep", initial: nested(20_000) }));
+  expect(error).toBeInstanceOf(DefinitionError);
+  expect(error.message).toContain(refusal);
+  for (const reduce of [() => nested(20_000), (draft: { a?: unknown }) => void (draft.a = nested(20_000))]) {
+    const initial: { readonly a?: unknown } = {};
+    const deep = defineSlice({ name: "deep", initial, reducers: ({ on }) => on(came, reduce) });
+    const session = createSession({ slices: [deep] });
+    const { ok, errors } = session.dispatch(came({ value: 1 }));
+    expect([ok, session.get(deep)]).toEqual([false, initial]);
+    expect(errors[0]).toBeInstanceOf(DefinitionError);
+    expect((errors[0] as Error).message).toContain(refusal);
+  }
+  const event = thrownBy(() => createSession().dispatch(came({ value: nested(20_000) })));
+  expect(event.message).toBe('The event "came" cannot be frozen: it nests too deep.');
+});

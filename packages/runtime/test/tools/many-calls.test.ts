@@ -1,7 +1,7 @@
-import { definePrompt, defineTool } from "@proviso/core";
+import { definePrompt, defineTool, systemClock } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
-import { expect, inject, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 
 test.each([{ uses: [] as const }, { readOnly: true as const }])(
@@ -39,6 +39,44 @@ test.each([{ uses: [] as const }, { readOnly: true as const }])(
     expect(many).toBeLessThan(8 * few);
   },
 );
+
+describe("LIM-2 LIM-9 many calls of a handler that waits for nothing", () => {
+  const total = 100;
+  const started = async (environment: object, busyMs: number): Promise<readonly [calls: number, code: string]> => {
+    const stop = new AbortController();
+    let calls = 0;
+    const tool = defineTool({
+      name: "t",
+      description: "Is busy.",
+      input: z.object({}),
+      execute() {
+        // It fires in the next turn of the event loop.
+        if (++calls === 1) void systemClock.sleep(0).then(() => stop.abort());
+        for (const until = systemClock.now() + busyMs; systemClock.now() < until;);
+        return "ok";
+      },
+    });
+    const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Go.", tools: [tool] }] }).bind();
+    const toolCalls = Array.from({ length: total }, () => ({ name: "t" }));
+    const adapter = modelAdapter(scriptedModel([{ toolCalls }, { text: "done" }]), environment);
+    const { code } = await adapter.evaluate(prompt, { signal: stop.signal }).then(
+      () => ({ code: "done" }),
+      (error: { readonly code: string }) => error,
+    );
+    return [calls, code];
+  };
+
+  test("LIM-2 LIM-9 an abort by a timer is noticed between them, and what was not run is answered", async () => {
+    const [calls, code] = await started({}, 5);
+    expect(code).toBe("aborted");
+    expect(calls).toBeLessThan(total);
+  });
+
+  test("LIM-2 LIM-9 on a clock of its own an evaluation waits for no turn: what happens depends on no time", async () => {
+    const [calls] = await started(fakeEnvironment(), 1);
+    expect(calls).toBe(total);
+  });
+});
 
 test("TOOL-6 calls beside each other have each its own duration", async () => {
   const environment = fakeEnvironment();
