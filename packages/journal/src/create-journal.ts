@@ -24,7 +24,7 @@ import { sessionOf } from "./session-of.ts";
 import type { LentFile } from "./lent-file.ts";
 import type { AttachNow } from "./memory-store.ts";
 import { appendAfter, isDecidedSo, resolveRun } from "./resolving.ts";
-import { runSource, type Shared, type SourceOptions } from "./source.ts";
+import { JournalSource, type Shared, type SourceOptions } from "./source.ts";
 import { tornBytes, type JournalStore } from "./store.ts";
 import { WriteQueue } from "./writing.ts";
 
@@ -75,7 +75,7 @@ export function makeJournal(
   const queue = new WriteQueue(store, flushMs, { attachNow, lent });
   const hidden = openSecrets(secrets);
   const redaction = redactionOf(hidden);
-  let isClosed = false;
+  let closing: Promise<void> | undefined;
   let retained: Retained | undefined;
   const shared: Shared = {
     store,
@@ -90,44 +90,47 @@ export function makeJournal(
     isEmpty: isEmpty ?? (() => false),
     ended: () => retained?.ended(),
     assertOpen() {
-      if (isClosed) throw new JournalError(`The journal in ${store.name} is closed.`, { reason: "closed" });
+      if (closing !== undefined)
+        throw new JournalError(`The journal in ${store.name} is closed.`, { reason: "closed" });
     },
+  };
+  const closeOnce = async (): Promise<void> => {
+    await retained?.idle();
+    await queue.idle();
+    await store.close();
   };
   const journal: Journal = Object.freeze<Journal>({
     ...properties,
     ...runsOf(shared),
     ...queriesOf(shared),
     ...changesOf(shared),
-    async close() {
-      if (isClosed) return;
-      await retained?.idle();
-      await queue.idle();
-      isClosed = true;
-      await store.close();
-    },
+    close: () => (closing ??= closeOnce()),
     async [Symbol.asyncDispose]() {
       await this.close();
     },
   });
   stores.set(journal, shared);
-  if (retention !== undefined) retained = new Retained(retention, (options) => journal.prune(options));
+  if (retention !== undefined) retained = new Retained(retention, (options) => pruned(shared, options));
   return journal;
 }
 
 /** Values of the option `run`. */
 function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
-  const made = (source: SourceOptions): JournalRun => runOf(runSource(shared, source));
+  const made = (source: SourceOptions): JournalRun => runOf(new JournalSource(shared, source));
   return {
     run(id = systemId(), run: RunOptions = {}) {
-      checkOptions("run", run, { onChange: true, takeOver: true });
-      const { onChange = "refuse", takeOver = false } = run;
+      checkOptions("run", run, { onChange: true, takeOver: true, staysOpen: true });
+      const { onChange = "refuse", takeOver = false, staysOpen } = run;
       if (onChange !== "refuse" && onChange !== "adopt") {
         throw new DefinitionError(`onChange has to be "refuse" or "adopt", not ${describeValue(onChange)}.`);
       }
       if (typeof takeOver !== "boolean" && takeOver !== "alive") {
         throw new DefinitionError(`takeOver has to be true, false or "alive", not ${describeValue(takeOver)}.`);
       }
-      return made({ id: runId(id), mode: "run", takeOver, adopts: onChange === "adopt" });
+      if (staysOpen !== undefined && typeof staysOpen !== "function") {
+        throw new DefinitionError(`staysOpen has to be a function, not ${describeValue(staysOpen)}.`);
+      }
+      return made({ id: runId(id), mode: "run", takeOver, adopts: onChange === "adopt", staysOpen });
     },
     replay(id, replay: ReplayOptions = {}) {
       checkOptions("replay", replay, { tools: true });
@@ -152,7 +155,13 @@ function runsOf(shared: Shared): Pick<Journal, "run" | "replay" | "fork"> {
 async function read({ assertOpen, queue, store }: Shared, id: string): Promise<ReadRun> {
   assertOpen();
   await queue.settled();
-  return readRun(store, runId(id));
+  try {
+    return await readRun(store, runId(id));
+  } catch (error) {
+    if (!(error instanceof JournalError) || error.reason !== "not_found") throw error;
+    // Another process removed it meanwhile, and may have begun another one.
+    return readRun(store, id);
+  }
 }
 
 async function isAsKept({ assertOpen, queue, store }: Shared, id: string, run: ReadRun): Promise<boolean> {
@@ -229,10 +238,14 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
     async prune(options) {
       checkPrune(options);
       shared.assertOpen();
-      await queue.idle();
-      return pruneRuns(store, options);
+      return pruned(shared, options);
     },
   };
+}
+
+async function pruned({ store, queue }: Shared, options: Parameters<Journal["prune"]>[0]): Promise<number> {
+  await queue.idle();
+  return pruneRuns(store, options);
 }
 
 /** What a journal keeps, for a reader that looks again and again: it reads only what is new. */

@@ -156,6 +156,7 @@ const table: Table = {
   ended: {
     outcome: (value) => value === "executed" || value === "failed",
     goesOn: optional(flag),
+    staysOpen: optional(flag),
     isEmpty: optional(flag),
     leaves: optional(shape({ count, hash: text })),
   },

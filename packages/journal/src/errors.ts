@@ -6,6 +6,11 @@ export function notFound(id: string): JournalError {
   return new JournalError(`There is no run "${id}".`, { reason: "not_found", run: id });
 }
 
+/** The error where another process removed a run while it was read: a part of it would look like a run that goes on. */
+export function removedMeanwhile(id: string): JournalError {
+  return new JournalError(`The run "${id}" was removed while it was read.`, { reason: "not_found", run: id });
+}
+
 export function existsAlready(id: string): JournalError {
   return new JournalError(`There is a run "${id}" already.`, { reason: "exists", run: id });
 }

@@ -1,9 +1,10 @@
 // How the files of runs in a folder are named.
 import { DefinitionError } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runId } from "./check-frames.ts";
+import { statsAt } from "./stats-at.ts";
 
 const ending = ".jsonl";
 
@@ -40,16 +41,21 @@ export function checkName(run: string): void {
 
 /** The files of runs, changed last first. */
 export function newestFirst(folder: string): readonly { readonly run: string; readonly file: string }[] {
-  if (!existsSync(folder)) return [];
+  if (statsAt(folder) === undefined) return [];
   return readdirSync(folder)
     .flatMap((name) => {
       const run = runNamed(name);
       const file = join(folder, name);
       // What belongs to others is passed over, and so is what was removed meanwhile.
-      const found = run === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
+      const found = run === undefined ? undefined : statsAt(file);
       return run === undefined || found?.isFile() !== true ? [] : [{ run, file, changedAt: found.mtimeMs }];
     })
     .toSorted((a, b) => b.changedAt - a.changedAt);
+}
+
+/** Whether a folder has something in it, and no run: it is of something else. What a system hides in a folder is nothing. */
+export function isOfSomethingElse(folder: string): boolean {
+  return newestFirst(folder).length === 0 && readdirSync(folder).some((name) => !name.startsWith("."));
 }
 
 /** The run of a file; undefined: it is no file of a run. */

@@ -1,11 +1,11 @@
 // 1. A run is one file: each line is a frame, and what is written of a frame is the whole line or is cut off again.
-// 2. A last line that a crash tore is passed over, and cut off with the next append; a damaged one before it is not hidden.
+// 2. A last line that a crash tore is passed over, and cut off with the next append: it has no end, or is no JSON. Any other
+//    damage is not hidden, and nothing of it is cut off.
 import { JournalError } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { messageOf, parseOwnJson } from "@proviso/core/internal";
 import {
   closeSync,
-  existsSync,
   fstatSync,
   ftruncateSync,
   openSync,
@@ -13,16 +13,15 @@ import {
   readSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
 import { makeFolder } from "@proviso/node/internal";
 import { join } from "node:path";
-import { checkFrames, checkRun, faultOf, isOfOtherRun, runId } from "./check-frames.ts";
+import { checkFrames, checkRun, isOfOtherRun, runId } from "./check-frames.ts";
 import { checkName, fileNameOf, folderAt, newestFirst } from "./folder-names.ts";
+import { statsAt } from "./stats-at.ts";
 import { tornBytes, type Frame, type JournalStore } from "./store.ts";
-import { frameSum } from "./sum.ts";
 
 /** The file of a copy until all of it is written: no run's, and the next copy writes it anew. */
 const unfinished = ".copy.part";
@@ -81,7 +80,7 @@ class RunEnds {
 
 /** Whether a file is still that of the same run: it is as long, and its first line begins with the same writer. */
 function isAsKnown(file: string, { bytes, begun }: RunEnd): boolean {
-  if (begun === undefined || statSync(file, { throwIfNoEntry: false })?.size !== bytes) return false;
+  if (begun === undefined || statsAt(file)?.size !== bytes) return false;
   const wanted = Buffer.from(beginningOf(begun));
   const found = Buffer.alloc(wanted.length);
   const descriptor = openSync(file, "r");
@@ -134,7 +133,7 @@ export function folderStore(path: string): JournalStore {
     async *list() {
       check();
       for (const { run, file } of failing("Reading", () => newestFirst(folder))) {
-        const last = failing("Reading", () => readRun(file, run)).frames.at(-1);
+        const last = failing("Reading", () => readableRun(file, run))?.frames.at(-1);
         if (last !== undefined) yield { run, summary: last.summary };
       }
     },
@@ -206,18 +205,29 @@ function beginningOf({ first, count, writer }: Pick<Frame, "first" | "count" | "
 }
 
 function readRun(file: string, run: string): RunFile {
-  if (!existsSync(file)) return { frames: [], bytes: 0, torn: 0 };
+  if (statsAt(file) === undefined) return { frames: [], bytes: 0, torn: 0 };
   const bytes = readFileSync(file);
   // What stands behind the last line break is no whole line. It is counted in bytes: it may end within a character.
   let whole = endOfLines(bytes);
   const lines = bytes.toString("utf8", 0, whole).split("\n").slice(0, -1);
   const frames = lines.map((line) => frameIn(line, run));
-  const last = frames.at(-1);
-  if (last !== undefined && whole === bytes.length && !isWhole(last)) {
+  // Where the power failed, what stands between the ends of the last line may never have been written: then it is no JSON.
+  if (whole === bytes.length && frames.at(-1)?.sum === noSum) {
     whole = endOfLines(bytes.subarray(0, whole - 1));
     frames.pop();
   }
   return { frames, bytes: whole, torn: bytes.length - whole };
+}
+
+/** Reads a run for a list; undefined: this user may not read its file, and the others are listed. */
+function readableRun(file: string, run: string): RunFile | undefined {
+  try {
+    return readRun(file, run);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EACCES" || code === "EPERM") return undefined;
+    throw error;
+  }
 }
 
 /** The number of bytes up to the last line break, with it; 0: there is none. */
@@ -225,15 +235,16 @@ function endOfLines(bytes: Buffer): number {
   return bytes.lastIndexOf("\n") + 1;
 }
 
-function isWhole(frame: Frame): boolean {
-  return faultOf(frame) === undefined && frame.sum === frameSum(frame);
-}
+/** The sum of what is no JSON object: no text has it. */
+const noSum = -1;
 
-/** A line that is no frame has a sum that no text has: its reader says that the run is damaged. */
+/** A line that is no JSON object has no sum: where it is not passed over, its reader says that the run is damaged. */
 function frameIn(line: string, run: string): Frame {
   const read = parseOwnJson(line);
   const fields =
-    read.ok && isRecord(read.value) ? read.value : { first: 0, count: 1, writer: "", body: line, sum: -1, summary: "" };
+    read.ok && isRecord(read.value)
+      ? read.value
+      : { first: 0, count: 1, writer: "", body: line, sum: noSum, summary: "" };
   return { ...(fields as unknown as Frame), run };
 }
 

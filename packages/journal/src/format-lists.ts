@@ -121,7 +121,7 @@ export function fieldsOf(list: readonly unknown[]): Fields | undefined {
   const form = typeof list[0] === "number" ? forms[list[0]] : undefined;
   if (form === undefined || typeof list[1] !== "number" || list.length !== form.names.length + 2) return undefined;
   const fields: Record<string, unknown> = "kind" in form ? { kind: form.kind } : { type: form.type };
-  for (const [place, name] of form.names.entries()) fields[name] = list[place + 2];
+  for (let place = 0; place < form.names.length; place++) fields[form.names[place] as string] = list[place + 2];
   if (!("kind" in form)) {
     if (form.type === "tool.invoked") fields["result"] = longResult(fields["result"]);
     return { event: fields, at: list[1] };

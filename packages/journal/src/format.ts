@@ -88,7 +88,7 @@ export function entriesOf(frame: Frame, store: string): readonly JournalEntry[] 
     if (short === undefined) {
       throw unreadable(frame, store, "damaged", `entry ${frame.first + place} is a list of another form`);
     }
-    const { at = 0, evaluationId = 0, ...rest } = short;
+    const { at = 0, evaluationId = 0 } = short;
     const base = {
       index: frame.first + place,
       attempt: a,
@@ -97,9 +97,10 @@ export function entriesOf(frame: Frame, store: string): readonly JournalEntry[] 
       isVoid: false,
     };
     const isShort = isRecord(short.event) && !("kind" in short);
+    // No one else has what was just read: it is completed where it is.
     const entry = isShort
       ? { ...base, kind: "event" as const, event: longEvent(short.event, base, memory) as unknown as RecordedEvent }
-      : { ...base, ...(rest as unknown as EntryContent) };
+      : (Object.assign(short, base) as unknown as JournalEntry);
     if (!hasItsForm(entry)) throw unreadable(frame, store, "damaged", `entry ${base.index} has another form`);
     if (entry.kind === "answered") memory.answered(entry);
     return entry;

@@ -1,4 +1,14 @@
-import type { JournalRun, PolicyDecision, Pending, Session, Slice, ToolResult, ToolReturn, Usage } from "@proviso/core";
+import type {
+  EvaluationFailure,
+  JournalRun,
+  Pending,
+  PolicyDecision,
+  Session,
+  Slice,
+  ToolResult,
+  ToolReturn,
+  Usage,
+} from "@proviso/core";
 import type { JournalEntry } from "@proviso/runtime/recording";
 
 /** Runs that are kept. A run is a list of entries that only grows. */
@@ -83,6 +93,12 @@ export interface RunOptions {
    * it has lost the run, a lease for example; its next entry is refused. Default false.
    */
   readonly takeOver?: boolean | "alive" | undefined;
+  /**
+   * Asked when an attempt ends with what may pass: a limit, an abort, a throttled request, a process that failed. Where it
+   * returns true, the run is "open" and not "failed", because something evaluates it again by itself, a queue for example:
+   * `prune` and the retention keep it. It must not throw. Left out: the run has failed.
+   */
+  readonly staysOpen?: ((error: EvaluationFailure) => boolean) | undefined;
 }
 
 /** How a run is replayed. */

@@ -4,6 +4,7 @@
 import { DefinitionError, JournalError, ProvisoError, systemClock, type Clock } from "@proviso/core";
 import { describeValue, messageOf } from "@proviso/core/internal";
 import { checkFrames, checkRun, runId } from "./check-frames.ts";
+import { removedMeanwhile } from "./errors.ts";
 import { appendName, schemaStatement, versionIn } from "./postgres-schema.ts";
 import type { Frame, JournalStore } from "./store.ts";
 
@@ -11,6 +12,10 @@ import type { Frame, JournalStore } from "./store.ts";
 export interface PostgresClient {
   /** Runs one statement. */
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly object[] }>;
+  /** Listens to events, "error" alone: those of `pg` emit it for a connection that ended while it was idle. */
+  on?(event: "error", listener: (error: Error) => void): unknown;
+  /** Ends the listening when the journal is closed. */
+  off?(event: "error", listener: (error: Error) => void): unknown;
 }
 
 type Row = Readonly<Record<string, unknown>>;
@@ -38,6 +43,8 @@ export function postgresStore(
     throw new DefinitionError(`prefix has 1 to 40 small letters and "_", not ${describeValue(prefix)}.`);
   }
   const name = `postgres ${prefix}`;
+  // A pool emits the end of an idle connection as an error, which would end the process where no one listens.
+  client.on?.("error", ignored);
   let isClosed = false;
   let preparing: Promise<void> | undefined;
   const send: Query = (text, values) => sent(client, clock, text, values);
@@ -72,10 +79,14 @@ export function postgresStore(
     },
     ...wholeRunsOf(query, prefix),
     async close() {
+      if (!isClosed) client.off?.("error", ignored);
       isClosed = true;
     },
   });
 }
+
+/** What ends a connection is seen by the next statement. */
+const ignored = (): void => {};
 
 function wholeRunsOf(query: Query, prefix: string): Pick<JournalStore, "removeUnchanged" | "appendRun"> {
   const [runs, frames] = [`${prefix}_runs`, `${prefix}_frames`];
@@ -117,21 +128,25 @@ function wholeRunsOf(query: Query, prefix: string): Pick<JournalStore, "removeUn
 
 function readsOf(query: Query, prefix: string): Pick<JournalStore, "read" | "list" | "summary"> {
   const [runs, frames] = [`${prefix}_runs`, `${prefix}_frames`];
+  const keyOf = async (run: string): Promise<unknown> =>
+    (await query(`SELECT key FROM ${runs} WHERE run = $1`, [run]))[0]?.["key"];
   return {
     async *read(id, from = 0) {
       const run = runId(id);
-      const [found] = await query(`SELECT key FROM ${runs} WHERE run = $1`, [run]);
-      for (let next = from; found !== undefined;) {
+      const key = await keyOf(run);
+      for (let next = from, pages = 0; key !== undefined; pages++) {
         const page = await query(
           `SELECT first, count, writer, body, sum, summary FROM ${frames}
            WHERE key = $1 AND first >= coalesce((SELECT max(first) FROM ${frames} WHERE key = $1 AND first <= $2), 0)
            AND first + count > $2 ORDER BY first LIMIT ${pageSize}`,
-          [found["key"], next],
+          [key, next],
         );
         const read = page.map((row) => frameOf(run, row));
-        yield* read;
         const last = read.at(-1);
-        if (last === undefined) return;
+        const isEnd = last === undefined || read.length < pageSize;
+        if (isEnd && pages > 0 && (await keyOf(run)) !== key) throw removedMeanwhile(run);
+        yield* read;
+        if (isEnd) return;
         next = last.first + last.count;
       }
     },
@@ -217,9 +232,17 @@ async function sent(client: PostgresClient, clock: Clock, text: string, values?:
  */
 function isPassing(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
-  if (typeof code !== "string") return message === "Connection terminated unexpectedly";
-  return /^(?:08...|57P0[123]|40001|40P01|ECONNRESET|ECONNREFUSED|EPIPE)$/u.test(code);
+  if (typeof code !== "string") return typeof message === "string" && lostByPg.test(message);
+  return passingCodes.test(code);
 }
+
+/** ENOENT: the socket file of a server that is being started again is not there. */
+const passingCodes =
+  /^(?:08...|57P0[123]|40001|40P01|ECONNRESET|ECONNREFUSED|ECONNABORTED|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN)$/u;
+
+/** What `pg` says without a code. Source: packages/pg/lib/client.js and packages/pg-pool/index.js of node-postgres. */
+const lostByPg =
+  /^(?:Connection terminated(?: unexpectedly| due to connection timeout)?|timeout exceeded when trying to connect)$/u;
 
 function journalError(error: unknown): Error {
   if (error instanceof ProvisoError) return error;

@@ -5,8 +5,9 @@ import { frameSum } from "./sum.ts";
 
 /**
  * Reads a run as `store.read` does, and believes nothing: each frame is of this run, follows the one before without a gap,
- * and has the sum of what it holds. It ends where another process removed the run meanwhile.
- * @throws {JournalError} "damaged" with the run and the entry, at the first frame that is not so.
+ * and has the sum of what it holds.
+ * @throws {JournalError} "not_found" where the run was removed while it was read; "damaged" with the run and the entry, at
+ * the first frame that is not so.
  */
 export function readFrames(store: JournalStore, run: string, from = 0): AsyncGenerator<Frame, void, undefined> {
   return checkedFrames(store, run, from);

@@ -6,6 +6,7 @@ import type { Journal } from "./journal.ts";
 import { readFrames } from "./read-frames.ts";
 import type { JournalStore } from "./store.ts";
 import { readSummary } from "./summary.ts";
+import { inTurns, turnsBetween } from "./turns.ts";
 
 /** The runs that stay once they have ended. Open and suspended runs always do. */
 export interface Retention {
@@ -81,7 +82,7 @@ export async function pruneRuns(
   const going: Seen[] = [];
   let ended = 0;
   // The list has those that changed last first.
-  for await (const { run, summary } of store.list()) {
+  for await (const { run, summary } of inTurns(store.list())) {
     const saved = readSummary(summary);
     if (saved === undefined || saved.state === "open" || saved.state === "suspended") continue;
     if (isOld(saved.updatedAt) || ended >= keep) going.push({ run, summary });
@@ -89,9 +90,11 @@ export async function pruneRuns(
   }
   going.reverse();
   let gone = 0;
+  const turn = turnsBetween();
   for (let from = 0; from < going.length; from += removedAtOnce) {
     const seen = going.slice(from, from + removedAtOnce);
     gone += await (store.removeUnchanged?.(seen) ?? removeAfterALook(store, seen));
+    await turn();
   }
   return gone;
 }

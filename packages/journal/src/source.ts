@@ -1,5 +1,5 @@
 // One run of a journal, as the runtime records it and goes on from it.
-import { JournalError, systemClock, type Blobs, type ToolReturn } from "@proviso/core";
+import { JournalError, systemClock, type Blobs, type EvaluationFailure, type ToolReturn } from "@proviso/core";
 import {
   cutAfterLastStep,
   emptyEnd,
@@ -62,20 +62,18 @@ export interface SourceOptions {
   readonly adopts?: boolean | undefined;
   /** Whether a replay runs handlers and policies again. */
   readonly runsTools?: boolean | undefined;
+  readonly staysOpen?: RunOptions["staysOpen"];
   /** The step that a fork begins with; undefined: it is none. */
   readonly from?:
     | { readonly id: string; readonly at: number; readonly result: ToolReturn<unknown> | undefined }
     | undefined;
 }
 
-export function runSource(shared: Shared, options: SourceOptions): RunSource {
-  return new JournalSource(shared, options);
-}
-
 /** An entry that is not at its place yet. */
 const noPlace = { index: 0, attempt: 0 } as const;
 
-class JournalSource implements RunSource {
+/** A run of a journal. */
+export class JournalSource implements RunSource {
   readonly id: string;
   readonly mode: RunSource["mode"];
   readonly payloads: boolean;
@@ -113,6 +111,10 @@ class JournalSource implements RunSource {
 
   get signal(): AbortSignal {
     return this.#cancelling.signal;
+  }
+
+  staysOpen(error: EvaluationFailure): boolean {
+    return this.#options.staysOpen?.(error) === true;
   }
 
   async open(): Promise<OpenedSource> {

@@ -46,7 +46,7 @@ export const tables = `
 `;
 
 /** Frames that are read at once. Between two pages other work has its turn, and no lock is held. */
-const pageSize = 64;
+export const pageSize = 64;
 
 interface RunRow {
   readonly key: number;

@@ -10,7 +10,8 @@ import { resolve } from "node:path";
 import { checkFrames, checkRun, runId } from "./check-frames.ts";
 import { LentFile } from "./lent-file.ts";
 import { openFrameFile, type FrameFile } from "./sqlite-file.ts";
-import type { FrameRows } from "./sqlite-rows.ts";
+import { removedMeanwhile } from "./errors.ts";
+import { pageSize, type FrameRows } from "./sqlite-rows.ts";
 import type { JournalStore } from "./store.ts";
 
 /** What `sqliteStore` takes beside the path. */
@@ -91,11 +92,13 @@ function readsOf(read: Access["read"]): Pick<JournalStore, "read" | "list" | "su
   return {
     async *read(id, from = 0) {
       const key = await read((rows) => rows.keyOf(runId(id)));
-      for (let next = from; key !== undefined;) {
+      for (let next = from, pages = 0; key !== undefined; pages++) {
         const page = await read((rows) => rows.page(key, id, next));
-        yield* page;
         const last = page.at(-1);
-        if (last === undefined) return;
+        const isEnd = last === undefined || page.length < pageSize;
+        if (isEnd && pages > 0 && (await read((rows) => rows.keyOf(id))) !== key) throw removedMeanwhile(id);
+        yield* page;
+        if (isEnd) return;
         next = last.first + last.count;
       }
     },

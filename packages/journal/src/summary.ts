@@ -90,7 +90,7 @@ export class Summary {
     if (entry.kind !== "ended") return;
     if (entry.isEmpty === true)
       Object.assign(saved, this.#before, { attempts: saved.attempts, updatedAt: saved.updatedAt });
-    else saved.state = entry.outcome;
+    else saved.state = entry.staysOpen === true ? "open" : entry.outcome;
   }
 
   /** Evaluations inside calls spend for the run, too. */

@@ -40,7 +40,7 @@ export async function replay<Output>(
   options: Pick<EvaluateOptions, "resources" | "policies" | "overrides" | "context"> = {},
 ): Promise<Replayed<Output>> {
   const begun = await recordedBeginning(run);
-  const bound = "bind" in prompt ? boundAgain(prompt as PromptTemplate<unknown, Output>, begun.params) : prompt;
+  const bound = "bind" in prompt ? boundToRecorded(prompt as PromptTemplate<unknown, Output>, begun.params) : prompt;
   const events: SessionEvent[] = [];
   const session = createSession({ id: begun.session.id });
   session.on("*", (event) => void events.push(event));
@@ -59,7 +59,7 @@ export async function replay<Output>(
 }
 
 /** @throws {DefinitionError} for params that are not those of the schema's input as they were recorded. */
-function boundAgain<Output>(template: PromptTemplate<unknown, Output>, params: unknown): Prompt<Output> {
+function boundToRecorded<Output>(template: PromptTemplate<unknown, Output>, params: unknown): Prompt<Output> {
   try {
     return template.bind(params);
   } catch (cause) {

@@ -1,8 +1,9 @@
 // An agent that fails while a call of it is under way, in a run that is recorded.
-import { defineTool } from "@proviso/core";
+import { defineTool, trackBudget } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
-import { agentAdapter, createSession } from "@proviso/runtime";
-import { recordEvents } from "@proviso/runtime/testing";
+import { replay } from "@proviso/journal/testing";
+import { agentAdapter, createSession, modelAdapter } from "@proviso/runtime";
+import { recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { definePrompt } from "@proviso/core";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -46,5 +47,37 @@ test.each(["recorded", "run"] as const)(
     expect(live.error).toContain("The agent crashed.");
     expect(told).toEqual([true]);
     expect(await evaluated(journal.replay("r", { tools }))).toEqual(live);
+  },
+);
+
+test.each([60, 90, 300])(
+  "RPL-1 LIM-5 a turn whose call has spent %i of its budget replays, whether its place is refused or not",
+  async (outputTokens) => {
+    const other = modelAdapter(scriptedModel([{ text: "x", usage: { inputTokens: 10, outputTokens } }]));
+    const think = defineTool({
+      name: "think",
+      description: "Thinks.",
+      input: z.object({}),
+      readOnly: true,
+      execute: async (_, { evaluate }) => (await evaluate("Think.", { adapter: other })).text,
+    });
+    const prompt = definePrompt({ key: "p", sections: [{ key: "task", text: "Do.", tools: [think] }] }).bind();
+    const usage = { inputTokens: 10, outputTokens: 5 };
+    const adapter = agentAdapter({
+      name: "agent",
+      model: "agent-1",
+      async drive({ executeToolCall }) {
+        await executeToolCall({ id: "c", name: "think", arguments: "{}" });
+        return { message: { role: "assistant", text: "done", toolCalls: [] }, finishReason: "stop", usage };
+      },
+    });
+    await using journal = memoryJournal();
+    const budget = trackBudget({ maxTotalTokens: 200 });
+    const live = await adapter.evaluate(prompt, { budget, run: journal.run("r") }).then(
+      ({ text }) => text,
+      (error: Error) => error.message,
+    );
+    const { response, failure } = await replay(prompt, journal.replay("r"));
+    expect(response?.text ?? failure?.message).toBe(live);
   },
 );

@@ -292,7 +292,7 @@ describe("a run of an agent", () => {
       run: journal.run("r"),
       session,
       // Only a case that is about the deadline meets it, also on a machine that is busy.
-      deadline: deadlineIn("code" in expected && expected.code === "deadline" ? 60 : 20_000),
+      deadline: deadlineIn("code" in expected && expected.code === "deadline" ? 500 : 20_000),
     });
     const outcome: unknown = await evaluation.catch((error: unknown) => error);
     expect(outcome).toMatchObject(expected);

@@ -160,7 +160,7 @@ describe("an evaluation that begins again", () => {
 
   const program = [...fromSources, join(import.meta.dirname, "processes", "fallback-runner.ts")];
   const ran = (...given: readonly string[]) =>
-    spawnSync(process.execPath, [...program, ...given], { encoding: "utf8", timeout: 60_000 }).stdout;
+    spawnSync(process.execPath, [...program, ...given], { encoding: "utf8", timeout: 300_000 }).stdout;
   const rowsIn = (path: string, place: string): unknown[] => {
     const database = new DatabaseSync(join(path, place === "apart" ? "rows.db" : "runs.db"));
     const rows = database.prepare("SELECT n FROM rows ORDER BY n").all();
@@ -170,7 +170,7 @@ describe("an evaluation that begins again", () => {
 
   it.each(["apart", "together"])(
     "RTE-14 RSM-2 rows of a chain that may begin again are there once, whenever its process ends: %s",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async (place) => {
       for (const request of [1, 2, 3]) {
         const path = await folder();

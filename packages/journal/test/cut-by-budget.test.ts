@@ -1,7 +1,15 @@
-import { countSpending, definePrompt, defineTool, type EvaluateOptions, type ModelProvider } from "@proviso/core";
+import {
+  countSpending,
+  type BudgetExceededError,
+  definePrompt,
+  defineTool,
+  type EvaluateOptions,
+  type ModelProvider,
+} from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { modelAdapter } from "@proviso/runtime";
-import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { fallback } from "@proviso/runtime/routing";
+import { fakeClock, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, it } from "vitest";
 import { z } from "zod";
 
@@ -52,3 +60,41 @@ it("FRK-1 a fork at an answer that a budget cut short asks for it again", async 
   expect(forked.text).toHaveLength(800);
   expect((await evaluate([], { run: journal.replay("f") })).text).toBe(forked.text);
 });
+
+it.each(["throttle", "provider"] as const)(
+  "LIM-10 RPL-1 RSM-1 a chain that has no room for its next model (%s) replays, and goes on with a larger budget",
+  async (failure) => {
+    await using journal = memoryJournal();
+    const usage = { inputTokens: 10, outputTokens: 80 };
+    const dear: ScriptedStep =
+      failure === "throttle"
+        ? { failure, kind: "server_error", message: "busy", usage }
+        : { failure, reason: "invalid_response", message: "odd", usage };
+    const chainOf = (...models: readonly (readonly ScriptedStep[])[]) =>
+      fallback(
+        models.map((steps, index) => {
+          const { capabilities, ...model } = scriptedModel([...steps]);
+          const limited = { ...capabilities, outputLimit: { least: 20 } };
+          return modelAdapter({ ...model, name: `m${index}`, capabilities: limited }, { clock: fakeClock() });
+        }),
+        { clock: fakeClock() },
+      );
+    const failing = chainOf([looking, dear], []).evaluate(prompt, {
+      run: journal.run("r"),
+      budget: { maxTotalTokens: 140 },
+    });
+    const error = (await failing.catch((thrown: unknown) => thrown)) as BudgetExceededError;
+    expect(error).toMatchObject({ code: "budget", message: expect.stringContaining("to another model") as string });
+    expect(error.usage.totalTokens).toBe(110);
+    const again = (await chainOf([], [])
+      .evaluate(prompt, { run: journal.replay("r") })
+      .catch((thrown: unknown) => thrown)) as BudgetExceededError;
+    expect([again.message, again.usage]).toEqual([error.message, error.usage]);
+    const response = await chainOf([dear], [{ text: "end", usage: { inputTokens: 10, outputTokens: 10 } }]).evaluate(
+      prompt,
+      { run: journal.run("r"), budget: { maxTotalTokens: 1_000 } },
+    );
+    expect([response.text, response.usage.totalTokens]).toEqual(["end", 110 + 90 + 20]);
+    expect((await chainOf([], []).evaluate(prompt, { run: journal.replay("r") })).usage).toEqual(response.usage);
+  },
+);

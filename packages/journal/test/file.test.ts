@@ -3,6 +3,7 @@ import { readFrames, sqliteStore } from "@proviso/journal/internal";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { Frame } from "@proviso/journal";
 import { folder, frame, framesOf, listed } from "./support.ts";
 
 const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
@@ -73,13 +74,17 @@ test("JST-3 a reader does not go on in another run of the same id", async () => 
   const store = opened(file);
   const old = Array.from({ length: 100 }, (_, first) => frame({ first, body: "old" }));
   await store.append(old);
-  const read = [];
-  for await (const one of readFrames(store, "ada")) {
-    read.push(one);
-    if (read.length > 1) continue;
-    await store.remove(["ada"]);
-    await store.append(old.map(({ first }) => frame({ first, body: "new" })));
-  }
+  const read: Frame[] = [];
+  const reading = async (): Promise<void> => {
+    for await (const one of readFrames(store, "ada")) {
+      read.push(one);
+      if (read.length > 1) continue;
+      await store.remove(["ada"]);
+      await store.append(old.map(({ first }) => frame({ first, body: "new" })));
+    }
+  };
+  // What was read is a part of a run that is gone.
+  await expect(reading()).rejects.toMatchObject({ reason: "not_found", run: "ada" });
   expect(new Set(read.map(({ body }) => body))).toEqual(new Set(["old"]));
 });
 

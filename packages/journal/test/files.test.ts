@@ -11,9 +11,10 @@ import {
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { folderJournal, sqliteJournal } from "@proviso/journal/node";
 import { replay } from "@proviso/journal/testing";
+import { folderBlobs } from "@proviso/node";
 import { memoryBlobs, modelAdapter, openFile } from "@proviso/runtime";
 import { scriptedModel, testImage, type ScriptedStep } from "@proviso/runtime/testing";
-import { mkdtemp, rm } from "node:fs/promises";
+import { access, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
@@ -216,4 +217,28 @@ it("FILE-17 FILE-6 RPL-7 a file that the model did not take is refused in a repl
   const { message } = refused as Error;
   expect((await replay(see(), journal.replay("r"))).failure).toMatchObject({ reason: "bad_request", message });
   await expect(adapter.evaluate(see(), { run: journal.run("r") })).rejects.toMatchObject({ message });
+});
+
+it.each([
+  ["SQLite", (folder: string) => [sqliteJournal(join(folder, "runs.sqlite")), join(folder, "runs.sqlite.files")]],
+  ["a folder", (folder: string) => [folderJournal(join(folder, "runs")), join(folder, "runs", "files")]],
+] as const)("BLOB-4 CTX-11 JRN-6 messages that give way are kept beside the journal in %s", async (_, open) => {
+  const [journal, path] = open(await newFolder()) as [Journal & AsyncDisposable, string];
+  const tool = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "x".repeat(900) });
+  const prompt = definePrompt({ key: "long", sections: [{ key: "task", text: "Look around.", tools: [tool] }] }).bind();
+  const steps = Array.from({ length: 12 }, (): ScriptedStep => ({ toolCalls: [{ name: "look", arguments: {} }] }));
+  const options = { context: { window: 3_000, keepTurns: 1 } };
+  const first = await adapterOf([...steps, { text: "Done." }]).evaluate(prompt, { ...options, run: journal.run("r") });
+  const events = (await listed(journal.entries("r"))).flatMap((entry) => (entry.kind === "event" ? [entry.event] : []));
+  const [compacted] = events.flatMap((event) => (event.type === "history.compacted" ? [event] : []));
+  const blobs = folderBlobs(path);
+  const file = await openFile(JSON.parse(JSON.stringify(compacted?.transcript)) as StoredFile, blobs);
+  expect(JSON.parse(await file.text())).toEqual(expect.arrayContaining([first.messages[0]]));
+
+  // A replay is answered from the record, and stores nothing.
+  await rm(path, { recursive: true });
+  const replayed = await adapterOf([]).evaluate(prompt, { ...options, run: journal.replay("r") });
+  expect(replayed.messages).toEqual(first.messages);
+  await expect(access(path)).rejects.toMatchObject({ code: "ENOENT" });
+  await journal[Symbol.asyncDispose]();
 });

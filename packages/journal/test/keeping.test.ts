@@ -3,6 +3,7 @@ import {
   defineSection,
   defineTool,
   RunError,
+  trackBudget,
   type FrameworkEvent,
   type SessionEvent,
 } from "@proviso/core";
@@ -146,7 +147,7 @@ it("JRN-4 what comes while a write is under way, and nothing waits for, is writt
       progress({ done: 2 });
       may.resolve();
       // Longer than `flushMs` by far.
-      await Promise.race([again.promise, new Promise((resolve) => setTimeout(resolve, 2_000))]);
+      await Promise.race([again.promise, new Promise((resolve) => setTimeout(resolve, 60_000))]);
       writesInside = writes;
     },
   });
@@ -241,4 +242,27 @@ it("RSM-5 listeners receive what is new alone, beginning with run.resumed, and t
       .map((event) => (event as FrameworkEvent).seq),
   );
   expect((events[0] as { readonly seq: number }).seq).toBe(lastKept + 1);
+});
+
+it("LIM-5 JRN-4 a request that the record's failed write ends leaves nothing reserved on a shared budget", async () => {
+  const tried = Promise.withResolvers<void>();
+  const broken: JournalStore = {
+    ...memoryStore(),
+    append() {
+      tried.resolve();
+      return Promise.reject(new Error("The disk is full."));
+    },
+  };
+  const afterWrite = async (): Promise<string> => {
+    await tried.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    return "Acted.";
+  };
+  const budget = trackBudget({ maxTotalTokens: 20_000 });
+  const model = scriptedModel([call, { text: "Done." }]);
+  const run = createJournal(broken, { flushMs: 1 }).run("r");
+  const error = await rejection(modelAdapter(model).evaluate(promptWith(afterWrite, true), { run, budget }));
+  expect(error).toMatchObject({ code: "run", reason: "journal" });
+  expect(model.callCount).toBe(1);
+  expect(budget.remaining().totalTokens).toBe(20_000 - budget.consumed.totalTokens);
 });

@@ -9,7 +9,7 @@ import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { folder } from "./support.ts";
 
-vi.setConfig({ testTimeout: 300_000 });
+vi.setConfig({ testTimeout: 900_000 });
 
 const program = (name: string): string[] => [...fromSources, join(import.meta.dirname, "processes", `${name}.ts`)];
 

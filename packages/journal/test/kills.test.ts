@@ -4,7 +4,7 @@ import { killAgainAndAgain } from "./kills/campaign.ts";
 import type { KillPlace } from "./kills/prompt.ts";
 import { folder } from "./support.ts";
 
-vi.setConfig({ testTimeout: 900_000 });
+vi.setConfig({ testTimeout: 2_700_000 });
 
 /** Numbers from 0 to 1 that follow from a seed. */
 function randomFrom(seed: number): () => number {

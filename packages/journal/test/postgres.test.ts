@@ -1,11 +1,12 @@
 import { definePrompt } from "@proviso/core";
-import { frameSum, postgresStore } from "@proviso/journal/internal";
+import { createJournal, type JournalStore } from "@proviso/journal";
+import { frameSum, memoryStore, postgresStore } from "@proviso/journal/internal";
 import { postgresJournal, type PostgresClient } from "@proviso/journal/postgres";
 import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
@@ -13,7 +14,7 @@ import { pglite } from "./pglite.ts";
 import { noServer, startPostgres, type PostgresServer } from "./postgres-server.ts";
 import { frame, framesOf, listed } from "./support.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
 describe("PGlite, in process", () => {
   const client = pglite;
@@ -57,6 +58,63 @@ describe("PGlite, in process", () => {
       reason: "failed",
       message: "The journal in Postgres failed: no such host",
     });
+  });
+
+  test("JRN-7 a run that is removed while it is read is not found, and half of it is not copied", async () => {
+    const store = postgresStore(client, { prefix: "half" });
+    const frames = Array.from({ length: 70 }, (_, first) => frame({ first }));
+    for (const one of frames) await store.append([one]);
+    const reading = store.read("ada")[Symbol.asyncIterator]();
+    await reading.next();
+    await store.remove(["ada"]);
+    const rest = async (): Promise<void> => {
+      while ((await reading.next()).done !== true);
+    };
+    await expect(rest()).rejects.toMatchObject({ reason: "not_found" });
+    for (const one of frames) await store.append([one]);
+    const leaving: JournalStore = {
+      ...store,
+      async *read(run, from) {
+        let count = 0;
+        for await (const one of store.read(run, from)) {
+          yield one;
+          if (++count === 10) await store.remove([run]);
+        }
+      },
+    };
+    const target = createJournal(memoryStore());
+    await expect(createJournal(leaving).copy("ada", target)).rejects.toMatchObject({ code: "journal" });
+    expect(await listed(target.list())).toEqual([]);
+  });
+
+  test.each([
+    { code: "ENOENT", message: "connect ENOENT /tmp/.s.PGSQL.5432" },
+    { code: "ETIMEDOUT", message: "connect ETIMEDOUT" },
+    { message: "Connection terminated" },
+    { message: "Connection terminated due to connection timeout" },
+    { message: "timeout exceeded when trying to connect" },
+  ])("JST-9 what a restart of the server looks like passes: $message", async (given) => {
+    let losses = 0;
+    const away: PostgresClient = {
+      async query(text, values) {
+        if (losses++ < 3) throw Object.assign(new Error(given.message), given);
+        const { rows } = await client.query(text, values);
+        return { rows: rows as object[] };
+      },
+    };
+    const store = postgresStore(away, { prefix: "away", clock: { now: () => 0, sleep: async () => {} } as never });
+    expect(await listed(store.list())).toEqual([]);
+  });
+
+  test("JST-9 a client that emits the end of an idle connection ends no process, while the journal is open", async () => {
+    class Pool extends EventEmitter {
+      query = (text: string, values?: unknown[]) => client.query(text, values) as Promise<{ rows: object[] }>;
+    }
+    const pool = new Pool();
+    const journal = postgresJournal(pool, { prefix: "idle" });
+    expect(pool.emit("error", new Error("Connection terminated unexpectedly"))).toBe(true);
+    await journal.close();
+    expect(pool.listenerCount("error")).toBe(0);
   });
 
   test("JST-2 JST-9 a connection that is lost is tried again, and a frame that stands already is no conflict", async () => {
@@ -164,7 +222,7 @@ describe.skipIf(noServer !== undefined)(`a real server ${noServer ?? ""}`, () =>
     ]);
     const watcher = server.pool(1);
     const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%waits_runs%'";
-    await vi.waitFor(async () => expect((await watcher.query(waiting)).rows).toHaveLength(2), { timeout: 20_000 });
+    await vi.waitFor(async () => expect((await watcher.query(waiting)).rows).toHaveLength(2), { timeout: 120_000 });
     await other.query("COMMIT");
     other.release();
     expect(await work).toEqual([1, false]);

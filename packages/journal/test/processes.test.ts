@@ -7,7 +7,7 @@ import { fromSources } from "../../../scripts/from-sources.ts";
 import { folder, frame, listed } from "./support.ts";
 
 // Processes and a disk that others use, too.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const program = [...fromSources, join(import.meta.dirname, "processes", "writer.ts")];
 
@@ -26,7 +26,7 @@ function start(...args: readonly string[]): Writer {
   return { child, lines: () => told.split("\n").slice(0, -1), ended: once(child, "close") };
 }
 
-const until = (isSo: () => boolean): Promise<void> => expect.poll(isSo, { timeout: 30_000, interval: 5 }).toBe(true);
+const until = (isSo: () => boolean): Promise<void> => expect.poll(isSo, { timeout: 120_000, interval: 5 }).toBe(true);
 
 function opened(file: string) {
   const store = sqliteStore(file);

@@ -30,7 +30,7 @@ beforeEach(() => {
 async function recorded() {
   const journal = memoryJournal();
   const adapter = modelAdapter(scriptedModel([{ text: "There." }]));
-  await adapter.evaluate(prompt.bind({ city: "Rome" }), { run: journal.run("one"), deadline: deadlineIn(1_000) });
+  await adapter.evaluate(prompt.bind({ city: "Rome" }), { run: journal.run("one"), deadline: deadlineIn(60_000) });
   return journal;
 }
 

@@ -12,8 +12,9 @@ import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { inject, it } from "vitest";
 import { z } from "zod";
+import { expectNoWait } from "./support.ts";
 
 /** Steps of a handler, or an evaluation: the calls of each of its turns, as the steps that their handlers make. */
 type Step =
@@ -162,11 +163,9 @@ it("RPL-3 whatever a handler evaluates side by side, it comes to the same when i
       const journal = memoryJournal();
       await modelAdapter(model).evaluate(prompt, { run: journal.run("r") });
       for (const tools of ["recorded", "run"] as const) {
-        const begunAt = performance.now();
-        await replay(prompt, journal.replay("r", { tools }));
-        expect(performance.now() - begunAt).toBeLessThan(900);
+        await expectNoWait(() => replay(prompt, journal.replay("r", { tools })));
       }
     }),
-    { numRuns: 100, seed: Number(process.env["SEED"] ?? 7) },
+    { numRuns: inject("exhaustive") ? 100 : 25, seed: Number(process.env["SEED"] ?? 7) },
   );
 });

@@ -1,13 +1,13 @@
-import { definePolicy, definePrompt, defineTool, suspend } from "@proviso/core";
+import { definePolicy, definePrompt, defineTool, suspend, type EvaluationFailure } from "@proviso/core";
 import { createJournal, type Journal, type JournalStore } from "@proviso/journal";
-import { folderStore, memoryStore, sqliteStore } from "@proviso/journal/internal";
+import { folderStore, frameSum, memoryStore, sqliteStore } from "@proviso/journal/internal";
 import { sqliteJournal, type Retention } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
-import { fakeClock, scriptedModel } from "@proviso/runtime/testing";
+import { failingModel, fakeClock, scriptedModel } from "@proviso/runtime/testing";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
 import { z } from "zod";
-import { folder, listed } from "./support.ts";
+import { folder, framesOf, listed } from "./support.ts";
 
 const pay = defineTool({ name: "pay", description: "Pays.", input: z.object({}), execute: () => "paid" });
 const prompt = definePrompt({ key: "pays", sections: [{ key: "task", text: "Pay.", tools: [pay] }] }).bind();
@@ -93,4 +93,53 @@ test.each<readonly [string, (path: string) => JournalStore]>([
     waits: "suspended",
   });
   expect(await other.prune({ keep: 0 })).toBe(1);
+});
+
+test("JRN-10 a run that stays open because a queue goes on with it is kept; where nothing goes on with it, it has failed", async () => {
+  await using journal = createJournal(memoryStore());
+  const end = async (id: string, staysOpen?: (error: EvaluationFailure) => boolean): Promise<unknown> => {
+    const adapter = modelAdapter(
+      failingModel({ failure: "throttle", kind: "rate_limit", retry: false, message: "busy" }),
+    );
+    await adapter.evaluate(prompt, { run: journal.run(id, { staysOpen }) }).catch(() => {});
+    return (await journal.describe(id))?.state;
+  };
+  const asked: string[] = [];
+  const goesOn = (error: EvaluationFailure): boolean => asked.push(error.code) > 0;
+  expect([await end("waits", goesOn), await end("failed"), await end("no", () => false)]).toEqual([
+    "open",
+    "failed",
+    "failed",
+  ]);
+  expect(asked).toEqual(["throttled"]);
+  expect(await journal.prune({ keep: 0 })).toBe(2);
+  expect((await listed(journal.list({ state: "open" }))).map(({ id }) => id)).toEqual(["waits"]);
+  // The next attempt goes on where it was, and its end counts.
+  await answered(journal, "waits");
+  expect((await journal.describe("waits"))?.state).toBe("executed");
+  expect(() => journal.run("r", { staysOpen: true as never })).toThrow("staysOpen has to be a function");
+});
+
+test("JRN-10 timers have their turns while runs are removed", async () => {
+  const path = join(await folder(), "many.db");
+  {
+    const journal = sqliteJournal(path);
+    await answered(journal, "run-0");
+    const copies = createJournal(memoryStore());
+    await journal.copy("run-0", copies);
+    const store = sqliteStore(path);
+    const frames = await framesOf(store, "run-0");
+    for (let at = 1; at <= 600; at++) {
+      const run = `run-${at}`;
+      await store.append(frames.map((one) => ({ ...one, run, sum: frameSum({ ...one, run }) })));
+    }
+    await store.close();
+    await journal.close();
+  }
+  let turns = 0;
+  const timer = setInterval(() => turns++, 1);
+  await using journal = sqliteJournal(path);
+  expect(await journal.prune({ keep: 0 })).toBe(601);
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(0);
 });

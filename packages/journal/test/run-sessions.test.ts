@@ -115,7 +115,15 @@ describe("RSM-4 a run that waits in a conversation that goes on", () => {
         if (error instanceof RunError && error.pending !== undefined) ({ token } = error.pending);
         throw error;
       });
-    return { say, journal, adapter, decide: () => journal.resolve(token, allow()) };
+    const edit = (text: string) =>
+      withConversation(
+        store,
+        "ada",
+        async ({ messages, keep }) =>
+          keep(messages.map((message) => (message.role === "assistant" ? { ...message, text } : message))),
+        { slices: desk.slices },
+      );
+    return { say, edit, journal, adapter, decide: () => journal.resolve(token, allow()) };
   };
 
   it("ends where the conversation stayed as it was", async () => {
@@ -136,6 +144,21 @@ describe("RSM-4 a run that waits in a conversation that goes on", () => {
       message: expect.stringContaining('journal.run(id, { onChange: "adopt" })'),
     });
     expect(await say("t2", "refund 5000", { onChange: "adopt" })).toEqual(["paid 5000", 5000, 6]);
+  });
+
+  it("is refused where an earlier message is another one, with what to do, and that works", async () => {
+    const { say, edit, decide } = talk();
+    await say("t1", "hello");
+    await expect(say("t2", "refund 5000")).rejects.toMatchObject({ reason: "suspended" });
+    await edit("Good day.");
+    await decide();
+    await expect(say("t2", "refund 5000")).rejects.toMatchObject({
+      reason: "diverged",
+      message: expect.stringMatching(
+        /step 0: messages\[2\] of the request is another one\. .* go on with these, by journal\.run\(id, \{ onChange: "adopt" \}\)/,
+      ),
+    });
+    expect((await say("t2", "refund 5000", { onChange: "adopt" }))[0]).toBe("paid 5000");
   });
 
   it("is refused where the state changed, and ends outside or is given up", async () => {

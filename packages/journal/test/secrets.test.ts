@@ -63,6 +63,22 @@ describe.each(["adapter", "journal"])("a secret of the %s", (owner) => {
     expect(JSON.stringify(replayed.events)).not.toContain("hunter2");
   });
 
+  it("JRN-6 SEC-1 a secret whose letters a model escapes in the arguments of a call is in no entry", async () => {
+    const done: string[] = [];
+    const journal = journalWith();
+    const written = String.raw`\u0068unter2-\u0073ecret`;
+    const calls = [`{"to":"${written}"}`, `{"to":"${written}`, `{"to":{"is":${JSON.stringify(`{"a":"${written}"}`)}}}`];
+    const calling = { toolCalls: calls.map((given) => ({ name: "pay", arguments: given })) };
+    await thrown(adapterWith(calling, { text: written }).evaluate(paying(done), { run: journal.run("r") }));
+    const entries = JSON.stringify(await listed(journal.entries("r")));
+    expect(entries).toContain("[secret]");
+    let read = entries;
+    for (let depth = 0; depth < 5; depth++) {
+      expect(read).not.toMatch(/hunter2-|-secret/);
+      read = read.replaceAll(/\\(?:u[\da-f]{4}|["\\/bfnrt])/g, (one) => JSON.parse(`"${one}"`) as string);
+    }
+  });
+
   it("JRN-6 what a call changed and shows a secret is not put back with what stands in its place", async () => {
     const write = defineTool({
       name: "write",

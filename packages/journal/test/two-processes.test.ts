@@ -11,7 +11,7 @@ import { fromSources } from "../../../scripts/from-sources.ts";
 import { calls, counting, countingModel, numbers } from "./processes/counting.ts";
 import { folder, listed } from "./support.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const program = [...fromSources, join(import.meta.dirname, "processes", "desk.ts")];
 
@@ -30,7 +30,7 @@ function started(...given: readonly string[]) {
     goOn: () => void child.stdin.write("\n"),
     line: (begin: string) =>
       vi.waitFor(() => lines().find((line) => line.startsWith(begin)) ?? expect.fail(`no "${begin}"`), {
-        timeout: 30_000,
+        timeout: 300_000,
         interval: 2,
       }),
     last: () => ended.then(() => lines().at(-1)),

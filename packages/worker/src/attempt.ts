@@ -5,7 +5,6 @@ import {
   JournalError,
   ProvisoError,
   RunError,
-  ThrottleError,
   type Budget,
   type EvaluationFailure,
   type PromptResponse,
@@ -56,6 +55,8 @@ export interface AttemptSurroundings {
   readonly signal: AbortSignal;
   /** Whether a worker lost the run, which may be alive: its next entry is refused. */
   readonly wasLost?: boolean | undefined;
+  /** Whether a failure that may pass ends the run, because it was tried as often as it may be. Default false. */
+  readonly isLast?: boolean | undefined;
   readonly report?: ((progress: RunProgress) => void) | undefined;
 }
 
@@ -92,16 +93,24 @@ export async function attemptRun(
       ...limitsOf(run),
       session,
       signal,
-      run: journal.run(run.id, { takeOver: wasLost ? "alive" : true }),
+      run: journal.run(run.id, {
+        takeOver: wasLost ? "alive" : true,
+        staysOpen: (error) => goesOn(error, surroundings),
+      }),
     });
     end = { kind: "executed", response };
   } catch (error) {
     if (known === undefined && (await wasBegunMeanwhile(error, run.id, journal))) {
+      count?.stop();
       return attemptRun(kind, run, surroundings);
     }
     end = await endOf(error, run.id, known?.attempts ?? 0, surroundings);
   }
-  count?.end(stateOf[end.kind], end.kind === "lost" ? {} : await recordedProgress(journal, run.id));
+  const isGivenUp = end.kind === "again" && surroundings.isLast === true;
+  count?.end(
+    isGivenUp ? "failed" : stateOf[end.kind],
+    end.kind === "lost" ? {} : await recordedProgress(journal, run.id),
+  );
   return end;
 }
 
@@ -143,7 +152,8 @@ async function endOf(
   { journal, signal }: AttemptSurroundings,
 ): Promise<AttemptEnd> {
   if (await isCancelled(journal, id)) return { kind: "cancelled", reason: await whyCancelled(journal, id) };
-  if (error instanceof RunError) {
+  // An adapter of another copy of core has errors of its own class.
+  if (isEvaluationFailure(error) && error.code === "run") {
     if (error.reason === "suspended") return { kind: "suspended", error };
     if (error.reason === "fenced") return { kind: "lost" };
     // A process of this machine has it, or what it did could not be kept.
@@ -154,8 +164,13 @@ async function endOf(
   if (signal.aborted) return { kind: "stopped" };
   const isInJournal = await hasEndOf(journal, id, attemptsBefore);
   if (!isTriedAgain(error)) return { kind: "failed", error, isInJournal };
-  const retryAfterMs = error instanceof ThrottleError ? error.retryAfterMs : undefined;
+  const retryAfterMs = isEvaluationFailure(error) && error.code === "throttled" ? error.retryAfterMs : undefined;
   return { kind: "again", error, isInJournal, retryAfterMs };
+}
+
+/** Whether the run is evaluated again by itself: it is handed back, or tried again later. */
+function goesOn(error: EvaluationFailure, { signal, isLast = false }: AttemptSurroundings): boolean {
+  return signal.aborted || (!isLast && isTriedAgain(error));
 }
 
 /** Whether the journal has what the last attempt failed with. */

@@ -9,7 +9,10 @@ import {
 } from "@proviso/core";
 import { describeValue, toJsonValue } from "@proviso/core/internal";
 
-/** What a kind gives to each evaluation; the worker gives the rest. */
+/**
+ * What a kind gives to each evaluation; the worker gives the rest. A session belongs to one run: give none, or a new one with
+ * an id that is made of the run's, `createSession({ id: job.id })`. A run refuses to go on with a session that others changed.
+ */
 export type RunKindOptions = Omit<EvaluateOptions, "run" | "signal" | "deadline" | "budget">;
 
 /** What workers can evaluate. Those who hand runs in and those who work on them know it by the name of its prompt. */

@@ -40,7 +40,7 @@ export async function earlierAttempts(summary: RunSummary, journal: Journal): Pr
 export class ProgressCount {
   readonly #report: (progress: RunProgress) => void;
   readonly #clock: Clock;
-  readonly #stop: () => void;
+  readonly #stopListening: () => void;
   #progress: RunProgress;
   /** Whether a request of the run itself waits for its answer. */
   #isAsked = false;
@@ -94,7 +94,7 @@ export class ProgressCount {
         this.#set({ steps: this.#progress.steps + (this.#isAsked ? 0 : 1), tool: event.name });
       }),
     ];
-    this.#stop = () => stops.forEach((stop) => stop());
+    this.#stopListening = () => stops.forEach((stop) => stop());
   }
 
   /** An answer that nothing was asked for in this attempt is a kept one, whose calls are made again. */
@@ -107,11 +107,16 @@ export class ProgressCount {
 
   /** The attempt is over: this is always reported, with what the record says where it can be read. */
   end(state: RunState, recorded: Partial<Pick<RunProgress, "attempt" | "steps" | "usage">> = {}): void {
-    this.#stop();
-    this.#stopTimer?.();
-    this.#stopTimer = undefined;
+    this.stop();
     this.#progress = { ...this.#progress, ...recorded, state };
     this.#report(this.#progress);
+  }
+
+  /** Counts and reports no more. */
+  stop(): void {
+    this.#stopListening();
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
   }
 
   #set(change: Partial<RunProgress>): void {

@@ -16,8 +16,8 @@ export interface RunQueue extends AsyncDisposable {
   add<Params, Output>(kind: RunKind<Params, Output>, params: Params, job: RunJob): Promise<"added" | "known">;
   /**
    * Waits until the run has ended, and gives its answer from the journal.
-   * @throws {EvaluationFailure} that it ended with, {QueueError} "unknown" for one that was never added, "failed" for one
-   * that ended before its evaluation began; the reason of the signal.
+   * @throws {EvaluationFailure} that it ended with, {QueueError} "unknown" for one that was never added, or that Redis has
+   * lost and no worker has: add it again; "failed" for one that ended before its evaluation began; the reason of the signal.
    */
   result<Params, Output>(
     kind: RunKind<Params, Output>,

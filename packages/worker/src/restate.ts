@@ -12,6 +12,7 @@ import {
   type WorkflowSharedContext,
 } from "@restatedev/restate-sdk";
 import { attemptRun, failureOf, type AttemptEnd } from "./attempt.ts";
+import { keptBudget } from "./kept-budget.ts";
 import { kindsByName, type RunKind } from "./kinds.ts";
 import type { SuspendedRun } from "./queue.ts";
 
@@ -38,7 +39,7 @@ export interface RestateRun {
   readonly params?: unknown;
   /** The moment by which it has ended, in epoch milliseconds. Default: none. */
   readonly deadlineAt?: number | undefined;
-  /** The budget of all of its attempts together. Default: none. */
+  /** The budget of all of its attempts together; as JSON its deadline is `{ "expiresAt": "2030-01-31T12:00:00Z" }`. Default: none. */
   readonly budget?: Budget | undefined;
 }
 
@@ -103,9 +104,10 @@ export function restateRuns(
     if (kind === undefined) {
       throw new TerminalError(`The service has no kind with the prompt "${run.prompt}": give it to restateRuns.`);
     }
-    const { params = {}, deadlineAt, budget } = run;
+    const { params = {}, deadlineAt } = run;
+    const queued = { id, params, deadlineAt, budget: keptBudget(run.budget) };
     // Restate calls one step at a time: an older one that still runs has lost its run.
-    const end = await attemptRun(kind, { id, params, deadlineAt, budget }, { journal, signal, wasLost: true });
+    const end = await attemptRun(kind, queued, { journal, signal, wasLost: true });
     if (end.kind !== "suspended") return stepOf(end);
     // Counted before the question is out: from then on a decision may come.
     const decisions = await decisionsIn(journal, id);

@@ -2,9 +2,9 @@
 import { FilesystemError, JournalError, provide, provideFactory, resourceKey } from "@proviso/core";
 import { createJournal, memoryJournal, type Journal, type JournalStore } from "@proviso/journal";
 import { memoryStore } from "@proviso/journal/internal";
-import { createSession } from "@proviso/runtime";
-import { fakeClock } from "@proviso/runtime/testing";
-import type { RunKindOptions } from "@proviso/worker";
+import { createSession, modelAdapter } from "@proviso/runtime";
+import { failingModel, fakeClock } from "@proviso/runtime/testing";
+import { defineRun, type RunKindOptions } from "@proviso/worker";
 import { expect, test } from "vitest";
 import { attemptRun, waitBeforeAttempt, type AttemptEnd } from "../src/attempt.ts";
 import { ProgressCount, type RunProgress } from "../src/progress.ts";
@@ -118,4 +118,35 @@ test("FLT-5 progress of a run is reported at most twice a second, and the last o
   });
   await clock.advance(1_000);
   expect(reports).toHaveLength(5);
+});
+
+test("FLT-5 FLT-6 JRN-10 a run that is handed back stays open and is not pruned; the last of its attempts has failed", async () => {
+  const journal = memoryJournal();
+  const controller = new AbortController();
+  const run = { id: "r", params: { name: "ada", upTo: 2 } };
+  const kind = counting((number) => {
+    if (number === 1) controller.abort();
+  });
+  const end = await attemptRun(kind, run, { journal, signal: controller.signal });
+  expect(end.kind).toBe("stopped");
+  expect((await journal.describe("r"))?.state).toBe("open");
+  expect(await journal.prune({ keep: 0 })).toBe(0);
+  const signal = new AbortController().signal;
+  expect(await attemptRun(kind, run, { journal, signal })).toMatchObject({ kind: "executed" });
+  const failing = defineRun({
+    prompt: kind.prompt,
+    adapter: modelAdapter(failingModel({ failure: "throttle", kind: "rate_limit", retry: false, message: "busy" })),
+  });
+  const states: unknown[] = [];
+  for (const isLast of [false, true]) {
+    const reports: RunProgress[] = [];
+    const report = (progress: RunProgress): void => void reports.push(progress);
+    await attemptRun(failing, { ...run, id: "t" }, { journal, signal, isLast, report });
+    // Who follows its progress waits for an end.
+    states.push([(await journal.describe("t"))?.state, reports.at(-1)?.state]);
+  }
+  expect(states).toEqual([
+    ["open", "open"],
+    ["failed", "failed"],
+  ]);
 });

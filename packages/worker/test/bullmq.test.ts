@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { noServer, startRedis, type RedisServer } from "./redis-server.ts";
 import { counting, gate, until } from "./support.ts";
 
-describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { timeout: 60_000 }, () => {
+describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RedisServer;
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server[Symbol.asyncDispose]());
@@ -21,7 +21,7 @@ describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { 
     const queue = bullmqQueue(options);
     onTestFinished(() => queue[Symbol.asyncDispose]());
     const serve = async (kinds: readonly RunKind<never, unknown>[], more: WorkerOptions = {}) => {
-      const worker = await serveRuns(kinds, { ...options, leaseMs: 2_000, ...more });
+      const worker = await serveRuns(kinds, { ...options, leaseMs: 10_000, ...more });
       onTestFinished(() => worker[Symbol.asyncDispose]());
       return worker;
     };
@@ -135,7 +135,8 @@ describe.skipIf(noServer !== undefined)(`runs over BullMQ ${noServer ?? ""}`, { 
     const cancelled = performance.now();
     expect(await queue.cancel("runs", "too late")).toBe(true);
     await expect(queue.result(kind, "runs")).rejects.toMatchObject({ code: "aborted", message: /too late/ });
-    expect(signalled - cancelled).toBeLessThan(1_000);
+    // A second, on a quiet machine.
+    expect(signalled - cancelled).toBeLessThan(5_000);
     expect((await journal.describe("runs"))?.state).toBe("cancelled");
     await until(async () => (await queue.counts()).running === 0);
     expect(await queue.counts()).toMatchObject({ cancelled: 2, executed: 0 });

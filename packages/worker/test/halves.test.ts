@@ -10,7 +10,7 @@ import { counting, until } from "./support.ts";
 
 type Decision = Parameters<Journal["resolve"]>[1];
 
-describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, { timeout: 60_000 }, () => {
+describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RedisServer;
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server[Symbol.asyncDispose]());
@@ -45,7 +45,7 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
     const raw = new Queue(options.queue, { connection: { url: server.url } });
     onTestFinished(() => raw.close());
     const [job] = await vi.waitUntil(async () => ((jobs) => jobs.length > 0 && jobs)(await raw.getJobs("delayed")), {
-      timeout: 20_000,
+      timeout: 300_000,
     });
     return { queue, kind, done, raw, job, tokens, token: tokens[0] ?? "" };
   }
@@ -179,7 +179,7 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
       await journal.resolve(token, allow());
     });
     const waits = async () => (await raw.getJob(job?.id ?? ""))?.delay ?? 0;
-    await vi.waitUntil(async () => (await waits()) <= 60_000, { timeout: 20_000 });
+    await vi.waitUntil(async () => (await waits()) <= 60_000, { timeout: 120_000 });
     expect(await waits()).toBe(60_000);
   });
 });

@@ -1,5 +1,6 @@
 import { sqliteJournal } from "@proviso/journal/node";
 import { bullmqQueue } from "@proviso/worker/bullmq";
+import { Redis } from "ioredis";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -13,7 +14,7 @@ import { counting, until } from "./support.ts";
 
 const program = [...fromSources, join(import.meta.dirname, "processes", "worker.ts")];
 
-describe.skipIf(noServer !== undefined)(`workers that are lost ${noServer ?? ""}`, { timeout: 300_000 }, () => {
+describe.skipIf(noServer !== undefined)(`workers that are lost ${noServer ?? ""}`, { timeout: 900_000 }, () => {
   async function place({ leaseMs = 1_000 } = {}) {
     const server = await startRedis();
     const folder = await mkdtemp(join(tmpdir(), "proviso-fleet-"));
@@ -39,7 +40,7 @@ describe.skipIf(noServer !== undefined)(`workers that are lost ${noServer ?? ""}
       await server[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
     });
-    return { queue, journal, start, lines: () => readFileSync(lines, "utf8").trim().split("\n") };
+    return { server, queue, journal, start, lines: () => readFileSync(lines, "utf8").trim().split("\n") };
   }
 
   test("FLT-2 killed workers' runs are gone on with after their last step, and each has one answer", async () => {
@@ -93,5 +94,25 @@ describe.skipIf(noServer !== undefined)(`workers that are lost ${noServer ?? ""}
       .filter((line) => line.startsWith(`${sleeper.pid} begins`));
     // It may have been stopped between the record that a call begins and the call.
     expect(later.length).toBeLessThanOrEqual(1 + lost * 12);
+  });
+
+  test("FLT-1 FLT-2 a run that Redis lost, and whose worker is killed afterwards, is gone on with", async () => {
+    const { server, queue, journal, start, lines } = await place();
+    const kind = counting(() => {});
+    await queue.add(kind, { name: "ada", upTo: 40 }, { id: "ada" });
+    const first = await start();
+    await until(() => lines().length >= 4);
+    const redis = new Redis(server.url);
+    await redis.flushall();
+    redis.disconnect();
+    // Its worker puts it back.
+    await until(async () => (await queue.counts()).waiting === 1);
+    first.kill("SIGKILL");
+    await start();
+    const { text, run } = await queue.result(kind, "ada");
+    expect([text, run?.attempt]).toEqual(["40 for ada", 2]);
+    const ended = lines().filter((line) => line.includes(" ends "));
+    expect(ended.length).toBeLessThanOrEqual(41);
+    expect((await journal.describe("ada"))?.steps).toBe(81);
   });
 });

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { noServer, startRedis, type RedisServer } from "./redis-server.ts";
 import { counting, gate } from "./support.ts";
 
-describe.skipIf(noServer !== undefined)(`a worker that is late ${noServer ?? ""}`, { timeout: 60_000 }, () => {
+describe.skipIf(noServer !== undefined)(`a worker that is late ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RedisServer;
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server[Symbol.asyncDispose]());

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { noServer, startRedis, type RedisServer } from "./redis-server.ts";
 import { counting } from "./support.ts";
 
-describe.skipIf(noServer !== undefined)(`leases that are lost ${noServer ?? ""}`, { timeout: 60_000 }, () => {
+describe.skipIf(noServer !== undefined)(`leases that are lost ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RedisServer;
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server[Symbol.asyncDispose]());
@@ -26,7 +26,7 @@ describe.skipIf(noServer !== undefined)(`leases that are lost ${noServer ?? ""}`
     });
     const queue = bullmqQueue(options);
     onTestFinished(() => queue[Symbol.asyncDispose]());
-    const worker = await serveRuns([kind], { ...options, leaseMs: 300, maxAttempts: 1 });
+    const worker = await serveRuns([kind], { ...options, leaseMs: 1_500, maxAttempts: 1 });
     onTestFinished(() => worker[Symbol.asyncDispose]());
     await queue.add(kind, { name: "ada", upTo: 3 }, { id: "a" });
     return { answer: queue.result(kind, "a"), done };

@@ -8,7 +8,7 @@ import { until } from "./support.ts";
 
 const small = { inputTokens: 10, outputTokens: 5 };
 
-describe.skipIf(noServer !== undefined)(`a pace in Redis ${noServer ?? ""}`, { timeout: 60_000 }, () => {
+describe.skipIf(noServer !== undefined)(`a pace in Redis ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RedisServer;
   beforeAll(async () => void (server = await startRedis()));
   afterAll(() => server[Symbol.asyncDispose]());
@@ -56,7 +56,7 @@ describe.skipIf(noServer !== undefined)(`a pace in Redis ${noServer ?? ""}`, { t
       (await turn(a, { inputTokens: 0, outputTokens: 3_000 })).end({ usage, rateLimit });
       await until(() => a.state().inFlight === 0);
       await new Promise((resolve) => setTimeout(resolve, 300));
-      const entry = await b.enter(small, { expiresAt: Date.now() + 100 });
+      const entry = await b.enter(small, { expiresAt: Date.now() + 1_000 });
       if (entry.ok) entry.turn.giveBack();
       return !entry.ok;
     };
@@ -101,7 +101,7 @@ describe.skipIf(noServer !== undefined)(`a pace in Redis ${noServer ?? ""}`, { t
 
   test("FLT-5 a refusal stops all, for as long as the service asks", async () => {
     const [a, b] = pair({ requestsPerMinute: 60_000 });
-    (await turn(a)).end({ refused: { retryAfterMs: 600 } });
+    (await turn(a)).end({ refused: { retryAfterMs: 3_000 } });
     await until(async () => !(await b.enter(small, { expiresAt: Date.now() + 50 })).ok);
     const begun = performance.now();
     const { queuedMs } = await turn(b);
@@ -144,10 +144,39 @@ describe.skipIf(noServer !== undefined)(`a pace in Redis ${noServer ?? ""}`, { t
 
   test("FLT-5 without Redis a request waits until its deadline", async () => {
     const away = redisPace({ url: "redis://127.0.0.1:1", key: "k" });
-    const entry = await away.enter(small, { expiresAt: Date.now() + 100 });
+    const entry = await away.enter(small, { expiresAt: Date.now() + 1_000 });
     expect(entry).toMatchObject({ ok: false, reason: "deadline" });
     await away[Symbol.asyncDispose]();
     expect(() => redisPace({ url: server.url, key: "" })).toThrow("key");
     expect(() => redisPace({ url: server.url, key: "k", maxInFlight: 0 })).toThrow("maxInFlight");
+  });
+
+  test("FLT-5 while Redis hangs a request waits until its deadline or its signal, and takes no place afterwards", async () => {
+    const own = await startRedis();
+    onTestFinished(() => own[Symbol.asyncDispose]());
+    await using pace = redisPace({ url: own.url, key: "k", maxInFlight: 1 });
+    (await turn(pace)).giveBack();
+    await until(() => pace.state().inFlight === 0);
+    own.signal("SIGSTOP");
+    const leaving = new AbortController();
+    const leaves = pace.enter(small, { signal: leaving.signal });
+    setTimeout(() => leaving.abort(new Error("I left.")), 100);
+    await expect(leaves).rejects.toThrow("I left.");
+    expect(await pace.enter(small, { expiresAt: Date.now() + 100 })).toMatchObject({ ok: false, reason: "deadline" });
+    expect(pace.state()).toMatchObject({ queued: 0, inFlight: 0 });
+    own.signal("SIGCONT");
+    expect((await pace.enter(small, { expiresAt: Date.now() + 10_000 })).ok).toBe(true);
+  });
+
+  test("FLT-5 a request that waits for Redis is refused when its pace is disposed", async () => {
+    const own = await startRedis();
+    onTestFinished(() => own[Symbol.asyncDispose]());
+    const pace = redisPace({ url: own.url, key: "k" });
+    (await turn(pace)).end();
+    await own.kill();
+    const waits = pace.enter(small);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await pace[Symbol.asyncDispose]();
+    await expect(waits).rejects.toMatchObject({ code: "queue", reason: "unreachable" });
   });
 });

@@ -13,7 +13,7 @@ end
 for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do redis.call('ZINCRBY', KEYS[2], -tonumber(ARGV[1]), id) end
 return 1`;
 
-describe.skipIf(noServer !== undefined)(`FLT-5 ${noServer ?? ""}`, { timeout: 30_000 }, () => {
+describe.skipIf(noServer !== undefined)(`FLT-5 ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RedisServer;
   let redis: Redis;
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { definePrompt, defineTool } from "@proviso/core";
-import { memoryJournal } from "@proviso/journal";
+import { memoryJournal, type Journal } from "@proviso/journal";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { defineRun } from "@proviso/worker";
@@ -134,7 +134,7 @@ test("FLT-5 VIEW-13 the answer before an interrupted call is counted once, also 
   const seen: unknown[] = [];
   await goOn(async () => {
     const before = reports.length;
-    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(before), { timeout: 5_000 });
+    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(before), { timeout: 120_000 });
     seen.push(await said());
   });
   seen.push(await said());
@@ -147,4 +147,28 @@ test("FLT-5 VIEW-13 a run that has ended and is handed out again has its steps",
   await goOn(async () => {});
   expect((await goOn(async () => {})).kind).toBe("executed");
   expect(await said()).toEqual({ progress: [2, 5, 330], journal: [2, 5, 330] });
+});
+
+test("FLT-5 an attempt that begins again, as another worker began the run meanwhile, leaves nothing that counts", async () => {
+  const inner = memoryJournal();
+  const adapter = modelAdapter(scriptedModel([{ text: "Done." }, { text: "Another." }]));
+  const { signal } = new AbortController();
+  await attemptRun(defineRun({ prompt, adapter }), { id: "r", params: {} }, { journal: inner, signal });
+  let isLooking = true;
+  const describe = (id: string): ReturnType<Journal["describe"]> => {
+    if (!isLooking) return inner.describe(id);
+    isLooking = false;
+    return Promise.resolve(undefined);
+  };
+  const journal: Journal = { ...inner, describe };
+  const session = createSession();
+  const kind = defineRun({ prompt, adapter, options: () => ({ session }) });
+  const report = vi.fn();
+  const end = await attemptRun(kind, { id: "r", params: {} }, { journal, signal, report });
+  expect(end).toMatchObject({ kind: "failed", error: { code: "option", option: "session" } });
+  expect(isLooking).toBe(false);
+  expect(report).toHaveBeenCalledTimes(1);
+  await adapter.evaluate("Another one.", { session });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(report).toHaveBeenCalledTimes(1);
 });

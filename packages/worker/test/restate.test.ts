@@ -1,4 +1,4 @@
-import { allow, definePolicy, deny, suspend } from "@proviso/core";
+import { allow, deadlineIn, definePolicy, deny, suspend } from "@proviso/core";
 import { memoryJournal, type Journal } from "@proviso/journal";
 import { sqliteJournal } from "@proviso/journal/node";
 import type { SuspendedRun } from "@proviso/worker";
@@ -27,7 +27,7 @@ test("FLT-7 what cannot be served is refused at once", () => {
   expect(restateRuns([kind], { journal }).name).toBe("proviso");
 });
 
-describe.skipIf(noServer !== undefined)(`runs over Restate ${noServer ?? ""}`, { timeout: 120_000 }, () => {
+describe.skipIf(noServer !== undefined)(`runs over Restate ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RestateServer;
   beforeAll(async () => void (server = await startRestate()));
   afterAll(() => server[Symbol.asyncDispose]());
@@ -57,7 +57,8 @@ describe.skipIf(noServer !== undefined)(`runs over Restate ${noServer ?? ""}`, {
     const asked: SuspendedRun[] = [];
     await serve([kind], { journal, onSuspended: (suspended) => void asked.push(suspended) });
     const prompt = "app/count";
-    expect(await server.call("b", "run", { prompt, params: { name: "bob", upTo: 2 } })).toEqual({
+    const budget = { maxTotalTokens: 10_000, deadline: deadlineIn(60_000) };
+    expect(await server.call("b", "run", { prompt, params: { name: "bob", upTo: 2 }, budget })).toEqual({
       status: 200,
       body: { output: "2 for bob", text: "2 for bob" },
     });

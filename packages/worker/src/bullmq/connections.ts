@@ -2,9 +2,28 @@
 import { messageOf } from "@proviso/core/internal";
 import { Redis } from "ioredis";
 import { QueueError } from "../queue.ts";
+import { settledIn } from "./settled-in.ts";
 
-/** How BullMQ and we connect: a command waits for the server to come back. */
-export const patient = { maxRetriesPerRequest: null } as const;
+/** How BullMQ and we connect: a command waits for the server to come back, and a server that hangs delays no end. */
+const patient = { maxRetriesPerRequest: null, disconnectTimeout: 500 } as const;
+
+/** Milliseconds that a server has to answer a new connection at first. */
+const answerMs = 10_000;
+
+/** What ends a connection, ours or one that BullMQ made. */
+interface Endable {
+  readonly status: string;
+  connect(): Promise<void>;
+  disconnect(): void;
+}
+
+/** Ends a connection, also one that waits to connect again: what was asked of it is refused. */
+export function endConnection(connection: Endable): void {
+  if (connection.status === "end") return;
+  // A client has no socket between two tries, and one that is disconnected there never says that it has ended.
+  if (connection.status === "reconnecting") void connection.connect().catch(() => {});
+  connection.disconnect();
+}
 
 /** Connections that are made when they are first used. */
 export class Connections implements AsyncDisposable {
@@ -19,7 +38,7 @@ export class Connections implements AsyncDisposable {
     this.#url = url;
   }
 
-  /** @throws {QueueError} "unreachable" where the first connection fails. */
+  /** @throws {QueueError} "unreachable" where the first connection fails, or is not answered in ten seconds. */
   commands(): Promise<Redis> {
     if (this.#isClosed) return Promise.reject(closed());
     this.#commands ??= this.#connect().catch((error: unknown) => {
@@ -43,9 +62,18 @@ export class Connections implements AsyncDisposable {
     return () => void listeners.delete(listener);
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether all of them answer, as far as is known. */
+  get areUp(): boolean {
+    return [...this.#made].every(({ status }) => status === "ready");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    for (const connection of this.#made) connection.disconnect();
+    for (const connection of this.#made) endConnection(connection);
     await Promise.allSettled([this.#commands, this.#messages]);
   }
 
@@ -65,22 +93,26 @@ export class Connections implements AsyncDisposable {
     connection.on("error", (error) => (fault = error));
     this.#made.add(connection);
     try {
-      await connection.connect();
+      const connecting = connection.connect();
+      if (!(await settledIn(answerMs, connecting))) throw new Error(`It is silent for ${answerMs} milliseconds.`);
+      await connecting;
     } catch (error) {
-      connection.disconnect();
+      endConnection(connection);
       this.#made.delete(connection);
-      const cause = fault ?? error;
-      throw new QueueError(`No Redis answers at ${withoutPassword(this.#url)}: ${messageOf(cause)}`, {
-        reason: "unreachable",
-        cause,
-      });
+      throw this.unreachable(fault ?? error);
     }
     return connection;
   }
+
+  unreachable(cause: unknown): QueueError {
+    const message = `No Redis answers at ${withoutPassword(this.#url)}: ${messageOf(cause)}`;
+    return new QueueError(message, { reason: "unreachable", cause });
+  }
 }
 
-function closed(): QueueError {
-  return new QueueError("The queue is closed.", { reason: "unreachable" });
+/** What is asked of one that was disposed rejects with it. */
+export function closed(cause?: unknown): QueueError {
+  return new QueueError("It was disposed, and is closed: make a new one.", { reason: "unreachable", cause });
 }
 
 function withoutPassword(url: string): string {

@@ -1,4 +1,5 @@
-// A pace whose state is in Redis. Within a process requests wait in one line, and its head alone asks Redis.
+// A pace whose state is in Redis. Within a process requests wait in one line, and its head alone asks Redis; what begins
+// inside a request that has its turn does so, too, since those in line may wait for that one.
 import {
   DefinitionError,
   systemClock,
@@ -10,11 +11,12 @@ import {
   type PaceState,
   type PaceTurn,
 } from "@proviso/core";
-import { describeValue, setAlarm } from "@proviso/core/internal";
+import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { shareNumbers, systemId } from "@proviso/runtime/internal";
-import { Connections } from "./connections.ts";
+import { closed, Connections } from "./connections.ts";
 import { endScript, enterScript } from "./pace-script.ts";
+import { settledIn } from "./settled-in.ts";
 
 /** What `redisPace` takes. */
 export interface RedisPaceOptions {
@@ -39,6 +41,8 @@ const optionNames = {
 } as const;
 /** How often Redis is asked while as many requests are in flight as may be, or while it is away. */
 const [fullMs, awayMs] = [100, 1_000];
+/** How long Redis may take to answer a request whose deadline is sooner. */
+const answerMs = 1_000;
 
 /**
  * Makes a pace that all processes share that name one key of one Redis. Requests leave as fast as the limits allow that are
@@ -55,6 +59,12 @@ interface Charge {
   readonly id: string;
   readonly request: PaceRequest;
   readonly written: string;
+}
+
+/** How long a request waits; 0 with what it may be sent for. */
+interface Answer {
+  readonly waitMs: number;
+  readonly charge?: Charge;
 }
 
 type EnterAnswer = readonly [waitMs: number, written: string, requests: number, tokens: number, share: string];
@@ -92,23 +102,28 @@ class RedisPace implements Pace, AsyncDisposable {
     return { queued: this.#queued, inFlight: this.#inFlight, ...this.#seen };
   }
 
-  async enter(request: PaceRequest, { signal, expiresAt = Infinity }: PaceLimits = {}): Promise<PaceEntry> {
+  async enter(request: PaceRequest, limits: PaceLimits = {}): Promise<PaceEntry> {
+    const { signal, expiresAt = Infinity, isInside = false } = limits;
     signal?.throwIfAborted();
     const since = systemClock.now();
-    const before = this.#line;
+    const before = isInside ? Promise.resolve() : this.#line;
     let leave = (): void => {};
-    this.#line = new Promise((resolve) => (leave = resolve));
+    if (!isInside) this.#line = new Promise((resolve) => (leave = resolve));
     this.#queued++;
     try {
       const untilDeadline = Math.max(0, expiresAt - since);
-      if (!(await settledIn(before, untilDeadline, signal))) {
+      if (!(await settledIn(untilDeadline, before, signal))) {
         return { ok: false, reason: "deadline", retryAfterMs: untilDeadline };
       }
       for (;;) {
-        const { waitMs, charge } = await this.#ask(request);
+        const { waitMs, charge } = await this.#answerIn(
+          Math.max(answerMs, expiresAt - systemClock.now()),
+          request,
+          limits,
+        );
         if (charge !== undefined) return { ok: true, turn: this.#turn(charge, systemClock.now() - since) };
         if (systemClock.now() + waitMs > expiresAt) return { ok: false, reason: "deadline", retryAfterMs: waitMs };
-        await settledIn(undefined, waitMs, signal);
+        await settledIn(waitMs, undefined, signal);
       }
     } finally {
       this.#queued--;
@@ -121,13 +136,30 @@ class RedisPace implements Pace, AsyncDisposable {
     await this.#connections[Symbol.asyncDispose]();
   }
 
-  async #ask(request: PaceRequest): Promise<{ waitMs: number; charge?: Charge }> {
+  /** What Redis answers in that time: where it hangs, there is no answer. A place that it gives later is given back. */
+  async #answerIn(ms: number, request: PaceRequest, { signal, isInside }: PaceLimits): Promise<Answer> {
+    const asking = this.#ask(request, isInside === true);
+    const giveBackLate = async (): Promise<void> => {
+      const { charge } = await asking.catch((): Answer => ({ waitMs: awayMs }));
+      if (charge !== undefined) this.#turn(charge, 0).giveBack();
+    };
+    const isAnswered = await settledIn(ms, asking, signal).catch((reason: unknown) => {
+      void giveBackLate();
+      throw reason;
+    });
+    if (isAnswered) return asking;
+    void giveBackLate();
+    return { waitMs: awayMs };
+  }
+
+  async #ask(request: PaceRequest, isInside: boolean): Promise<Answer> {
     const { requestsPerMinute = 0, tokensPerMinute = 0, maxInFlight = 0 } = this.#options;
+    const most = isInside ? 0 : maxInFlight;
     const id = systemId();
     try {
       const redis = await this.#connections.commands();
       const { inputTokens, outputTokens } = request;
-      const given = [id, inputTokens, outputTokens, maxInFlight, requestsPerMinute, tokensPerMinute];
+      const given = [id, inputTokens, outputTokens, most, requestsPerMinute, tokensPerMinute];
       const answer = (await redis.eval(enterScript, 2, ...this.#keys, ...given)) as EnterAnswer;
       const [waitMs, written, requests, tokens, share] = answer;
       this.#seen = {
@@ -137,7 +169,8 @@ class RedisPace implements Pace, AsyncDisposable {
       };
       if (waitMs === 0) return { waitMs, charge: { id, request, written } };
       return { waitMs: waitMs < 0 ? fullMs : waitMs };
-    } catch {
+    } catch (error) {
+      if (this.#connections.isClosed) throw closed(error);
       return { waitMs: awayMs };
     }
   }
@@ -187,21 +220,4 @@ class RedisPace implements Pace, AsyncDisposable {
       outputTokensLeft?.size ?? -1,
     );
   }
-}
-
-/** Whether `promise` has settled after so many milliseconds; without one it waits for them. @throws the signal's reason. */
-function settledIn(promise: Promise<void> | undefined, ms: number, signal: AbortSignal | undefined): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    let stopTimer: (() => void) | undefined;
-    const end = (then: () => void): void => {
-      stopTimer?.();
-      signal?.removeEventListener("abort", abort);
-      then();
-    };
-    const abort = (): void => end(() => reject(signal?.reason));
-    signal?.addEventListener("abort", abort, { once: true });
-    if (signal?.aborted === true) return abort();
-    if (ms < Infinity) stopTimer = setAlarm(systemClock, ms, () => end(() => resolve(false)));
-    void promise?.then(() => end(() => resolve(true)));
-  });
 }

@@ -1,15 +1,14 @@
-import { AbortedError, JournalError, systemClock, type PromptResponse, type PromptTemplate } from "@proviso/core";
+import { AbortedError, JournalError, systemClock, type PromptResponse } from "@proviso/core";
 import { noUsage, setAlarm } from "@proviso/core/internal";
 import type { Journal } from "@proviso/journal";
 import { wasDecidedSo } from "@proviso/journal/internal";
-import { systemId } from "@proviso/runtime/internal";
+import { systemId, untilAborted } from "@proviso/runtime/internal";
 import { runOfToken } from "@proviso/runtime/recording";
-import { Queue } from "bullmq";
 import { paramsOf, type RunJob, type RunKind } from "../kinds.ts";
 import type { RunProgress } from "../progress.ts";
 import { QueueError, type RunQueue } from "../queue.ts";
-import { patient } from "./connections.ts";
 import { checkJob } from "./check-job.ts";
+import { EndedAnswers } from "./ended-answers.ts";
 import { makeDue, makeDueIfDecided } from "./due.ts";
 import { jobIdOf, Shelf, type JobData, type RedisOptions, type Standing } from "./shelf.ts";
 
@@ -18,6 +17,8 @@ export type { RedisOptions } from "./shelf.ts";
 const defaultPriority = 1_000;
 /** A message that was lost is made good by asking. */
 const askAgainMs = 2_000;
+/** A worker puts a run that it has in hand, and that Redis has lost, back before that. */
+const lostMs = 30_000;
 
 /**
  * Opens a queue of runs in a Redis, over BullMQ. It holds ids, params and priorities; the journal holds the truth. It
@@ -30,11 +31,14 @@ export function bullmqQueue(options: RedisOptions): RunQueue {
 
 class BullmqRunQueue implements RunQueue {
   readonly #shelf: Shelf;
+  readonly #answers: EndedAnswers;
+  /** Ends those that follow the progress of runs. */
+  readonly #closing = new AbortController();
   readonly #journal: Journal;
-  #queue: Queue<JobData> | undefined;
 
   constructor(shelf: Shelf) {
     this.#shelf = shelf;
+    this.#answers = new EndedAnswers(shelf.journal);
     this.#journal = shelf.journal;
   }
 
@@ -49,7 +53,7 @@ class BullmqRunQueue implements RunQueue {
     if (known !== undefined) {
       const { state } = known;
       if (state === "executed" || state === "cancelled") {
-        await makeDueIfDecided(this.#shelf, await this.#open(), id);
+        await makeDueIfDecided(this.#shelf, id);
         return "known";
       }
       // An evaluation that failed is an outcome, once its worker has reported it. A run that was given up goes on.
@@ -59,7 +63,8 @@ class BullmqRunQueue implements RunQueue {
       // The run ended before its evaluation began.
       return "known";
     }
-    const isFirst = known === undefined && (await this.#shelf.claim(id, systemId(), standing !== undefined));
+    const nonce = systemId();
+    const isFirst = known === undefined && (await this.#shelf.claim(id, nonce, standing !== undefined));
     const data: JobData = {
       id,
       params: plain,
@@ -71,16 +76,13 @@ class BullmqRunQueue implements RunQueue {
         ? { again: true }
         : {}),
     };
-    const queue = await this.#open();
-    // BullMQ keeps the first job of an id.
-    await queue.add(kind.prompt.name, data, {
-      jobId: jobIdOf(id),
-      priority,
-      delay: delayMs,
-      removeOnComplete: true,
-      removeOnFail: true,
-    });
-    await makeDueIfDecided(this.#shelf, queue, id);
+    try {
+      await this.#shelf.addJob(kind.prompt.name, data, delayMs);
+    } catch (error) {
+      if (isFirst) await this.#shelf.unclaim(id, nonce).catch(() => {});
+      throw error;
+    }
+    await makeDueIfDecided(this.#shelf, id);
     return isFirst ? "added" : "known";
   }
 
@@ -90,7 +92,8 @@ class BullmqRunQueue implements RunQueue {
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<PromptResponse<Output>> {
     signal?.throwIfAborted();
-    const standing = await this.#ended(id, signal);
+    const ending = this.#ended(id, signal);
+    const standing = await (signal === undefined ? ending : untilAborted(signal, ending));
     if (standing.state === "cancelled") throw await this.#cancelled(kind.prompt.name, id, standing);
     const known = await this.#journal.describe(id);
     // A run that was given up stands as its last attempt left it.
@@ -105,22 +108,26 @@ class BullmqRunQueue implements RunQueue {
       throw new QueueError(`The run "${id}" ${why}.`, { reason: "failed", run: id });
     }
     const { session: _, ...options } = kind.options?.({ id }) ?? {};
-    const prompt = (kind.prompt as PromptTemplate<unknown, Output>).bind(known.params);
-    return kind.adapter.evaluate(prompt, { ...options, run: this.#journal.replay(id), ...(signal && { signal }) });
+    const given = { ...options, ...(signal && { signal }) };
+    const ended = { id, isExecuted: known.state === "executed", params: known.params };
+    return this.#answers.of(ended, kind.prompt, (prompt, run) => kind.adapter.evaluate(prompt, { ...given, run }));
   }
 
   async *progress({ signal }: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<RunProgress, void> {
     // The newest of each run alone: a slow reader misses steps, and no run.
     const unread = new Map<string, RunProgress>();
     let wake = (): void => {};
-    const stopListening = await this.#shelf.receive<RunProgress>("progress", (progress) => {
+    const listening = this.#shelf.receive<RunProgress>("progress", (progress) => {
       unread.set(progress.id, progress);
       wake();
     });
-    const isOver = (): boolean => signal?.aborted === true;
+    const closing = this.#closing.signal;
+    const isOver = (): boolean => signal?.aborted === true || closing.aborted;
     const end = (): void => wake();
     signal?.addEventListener("abort", end);
+    closing.addEventListener("abort", end);
     try {
+      await orAborted(listening, signal);
       while (!isOver()) {
         for (const [id, progress] of unread) {
           unread.delete(id);
@@ -129,16 +136,20 @@ class BullmqRunQueue implements RunQueue {
         if (unread.size === 0 && !isOver()) await new Promise<void>((resolve) => (wake = resolve));
       }
     } finally {
-      stopListening();
+      void listening.then(
+        (stop) => stop(),
+        () => {},
+      );
       signal?.removeEventListener("abort", end);
+      closing.removeEventListener("abort", end);
     }
   }
 
   async resolve(...[token, decision]: Parameters<RunQueue["resolve"]>): Promise<void> {
-    const queue = await this.#open();
+    const queue = await this.#shelf.jobs();
     const decided = await this.#journal.resolve(token, decision).catch(async (error: unknown) => {
       const id = runOfToken(token);
-      if (id !== undefined) await makeDueIfDecided(this.#shelf, queue, id);
+      if (id !== undefined) await makeDueIfDecided(this.#shelf, id);
       // A caller that did not learn that it was kept decides again, and the run may have gone on since.
       if (!(await wasDecidedSo(this.#journal, token, decision).catch(() => false))) throw error;
       return undefined;
@@ -159,7 +170,7 @@ class BullmqRunQueue implements RunQueue {
 
   async cancel(id: string, reason?: string): Promise<boolean> {
     this.#journal.run(id);
-    const queue = await this.#open();
+    const queue = await this.#shelf.jobs();
     const jobId = jobIdOf(id);
     for (;;) {
       const isCancelled = await this.#cancelInJournal(id, reason);
@@ -183,7 +194,7 @@ class BullmqRunQueue implements RunQueue {
   }
 
   async counts(): ReturnType<RunQueue["counts"]> {
-    const queue = await this.#open();
+    const queue = await this.#shelf.jobs();
     const jobs = await queue.getJobCounts("active", "waiting", "prioritized", "delayed");
     const standing = await this.#shelf.counts();
     const { active = 0, waiting = 0, prioritized = 0, delayed = 0 } = jobs;
@@ -193,18 +204,8 @@ class BullmqRunQueue implements RunQueue {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#queue?.close();
+    this.#closing.abort();
     await this.#shelf[Symbol.asyncDispose]();
-  }
-
-  async #open(): Promise<Queue<JobData>> {
-    await this.#shelf.connections.commands();
-    if (this.#queue === undefined) {
-      this.#queue = new Queue(this.#shelf.queueName, { connection: { url: this.#shelf.url, ...patient } });
-      // Connections are made again by themselves.
-      this.#queue.on("error", () => {});
-    }
-    return this.#queue;
   }
 
   /** undefined: the journal has no such run; false: it had ended. */
@@ -227,6 +228,7 @@ class BullmqRunQueue implements RunQueue {
   /** Waits until the run has ended. @throws {QueueError} "unknown". */
   async #ended(id: string, signal: AbortSignal | undefined): Promise<Standing> {
     let wake = (): void => {};
+    let missingSince: number | undefined;
     const stopListening = await this.#shelf.receive<{ readonly id: string }>("ended", (ended) => {
       if (ended.id === id) wake();
     });
@@ -237,7 +239,10 @@ class BullmqRunQueue implements RunQueue {
         signal?.throwIfAborted();
         const ended = new Promise<void>((resolve) => (wake = resolve));
         const standing = await this.#standing(id);
-        if (standing !== undefined) return standing;
+        if (standing !== "goes on" && standing !== "is missing") return standing;
+        const now = systemClock.now();
+        missingSince = standing === "is missing" ? (missingSince ?? now) : undefined;
+        if (now - (missingSince ?? now) >= lostMs) throw lost(id);
         const stopTimer = setAlarm(systemClock, askAgainMs, () => wake());
         await ended;
         stopTimer();
@@ -248,24 +253,24 @@ class BullmqRunQueue implements RunQueue {
     }
   }
 
-  /** How the run ended; undefined: it has not. */
-  async #standing(id: string): Promise<Standing | undefined> {
+  /** How the run ended. "is missing": it has not, and the queue does not have it. */
+  async #standing(id: string): Promise<Standing | "goes on" | "is missing"> {
     const standing = await this.#shelf.standing(id);
     // What was given up may have been added again.
     const isOver = standing !== undefined && standing.state !== "suspended";
     if (isOver && standing.state !== "failed") return standing;
-    const job = await (await this.#open()).getJob(jobIdOf(id));
+    const job = await (await this.#shelf.jobs()).getJob(jobIdOf(id));
     if (isOver && job?.data.again !== true) return standing;
-    if (job !== undefined) return undefined;
+    if (job !== undefined) return "goes on";
     // The queue may have lost what the journal still has; and a worker may just have ended it.
     const known = await this.#journal.describe(id);
     if (known === undefined) {
       const ended = await this.#shelf.standing(id);
-      if (ended !== undefined) return ended.state === "suspended" ? undefined : ended;
+      if (ended !== undefined) return ended.state === "suspended" ? "is missing" : ended;
       throw new QueueError(`The queue has no run "${id}": add it.`, { reason: "unknown", run: id });
     }
     const { state } = known;
-    return state === "executed" || state === "failed" || state === "cancelled" ? { state } : undefined;
+    return state === "executed" || state === "failed" || state === "cancelled" ? { state } : "is missing";
   }
 
   async #cancelled(promptName: string, id: string, { message }: Standing): Promise<AbortedError> {
@@ -278,4 +283,16 @@ class BullmqRunQueue implements RunQueue {
       toolResults: [],
     });
   }
+}
+
+function lost(id: string): QueueError {
+  const message = `The queue has lost the run "${id}", and no worker has it: add it again, and it goes on where it was.`;
+  return new QueueError(message, { reason: "unknown", run: id });
+}
+
+/** Waits for it, or until the signal fires: Redis may be away. */
+async function orAborted(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  await (signal === undefined ? work : untilAborted(signal, work)).catch((error: unknown) => {
+    if (signal?.aborted !== true) throw error;
+  });
 }

@@ -1,8 +1,9 @@
-// What a queue keeps in Redis beside BullMQ's jobs: the states of runs that are not in it any more, and the channels.
+// What a queue keeps in Redis: BullMQ's jobs, and beside them the states of runs that are not in it any more, and the channels.
 import { DefinitionError } from "@proviso/core";
 import { describeValue, parseOwnJson } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import type { Journal, RunState } from "@proviso/journal";
+import { Queue } from "bullmq";
 import type { QueuedRun } from "../attempt.ts";
 import type { RunProgress } from "../progress.ts";
 import { Connections } from "./connections.ts";
@@ -69,8 +70,8 @@ end
 return 1`;
 
 /**
- * Notes who added a run first; returns whether it is this one. A run that has ended and that its journal has lost is a new
- * one.
+ * Notes who added a run first; returns whether it is this one, also where it is asked twice because the answer was lost. A
+ * run that has ended and that its journal has lost is a new one.
  */
 const claim = `
 local old = redis.call('HGET', KEYS[1], ARGV[1])
@@ -79,7 +80,13 @@ if ARGV[3] == 'lost' and old and string.match(old, '^[a-z]+') ~= 'suspended' the
   redis.call('HINCRBY', KEYS[2], string.match(old, '^[a-z]+'), -1)
   redis.call('HDEL', KEYS[3], ARGV[1])
 end
-return redis.call('HSETNX', KEYS[3], ARGV[1], ARGV[2])`;
+redis.call('HSETNX', KEYS[3], ARGV[1], ARGV[2])
+return redis.call('HGET', KEYS[3], ARGV[1]) == ARGV[2] and 1 or 0`;
+
+/** Takes away that this one added the run first. */
+const unclaim = `
+if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
+return 1`;
 
 /** One queue in one Redis. */
 export class Shelf implements AsyncDisposable {
@@ -87,6 +94,7 @@ export class Shelf implements AsyncDisposable {
   readonly queueName: string;
   readonly journal: Journal;
   readonly connections: Connections;
+  #jobs: Queue<JobData> | undefined;
 
   constructor(caller: string, options: RedisOptions, otherNames: Readonly<Record<string, true>> = {}) {
     checkOptionNames(caller, options, { ...optionNames, ...otherNames });
@@ -113,6 +121,24 @@ export class Shelf implements AsyncDisposable {
     return `proviso:{${this.queueName}}:${name}`;
   }
 
+  /** The jobs of the queue, over the connection of its commands. */
+  async jobs(): Promise<Queue<JobData>> {
+    const connection = await this.connections.commands();
+    if (this.#jobs === undefined) {
+      this.#jobs = new Queue(this.queueName, { connection });
+      // Connections are made again by themselves.
+      this.#jobs.on("error", () => {});
+    }
+    return this.#jobs;
+  }
+
+  /** Adds the job of a run. BullMQ keeps the first job of an id. */
+  async addJob(promptName: string, data: JobData, delayMs: number): Promise<void> {
+    const { id, priority } = data;
+    const options = { jobId: jobIdOf(id), delay: delayMs, removeOnComplete: true, removeOnFail: true };
+    await (await this.jobs()).add(promptName, data, { ...options, ...(priority !== undefined && { priority }) });
+  }
+
   async setStanding(id: string, standing: Standing): Promise<void> {
     const redis = await this.connections.commands();
     const text = `${standing.state}${standing.isGivenUp === true ? givenUp : ""}\n${standing.message ?? ""}`;
@@ -134,6 +160,12 @@ export class Shelf implements AsyncDisposable {
     const redis = await this.connections.commands();
     const keys = [this.key("states"), this.key("counts"), this.key("adders")];
     return (await redis.eval(claim, keys.length, ...keys, jobIdOf(id), nonce, isLost ? "lost" : "")) === 1;
+  }
+
+  /** The run could not be added after all: the next one that adds it is the first. */
+  async unclaim(id: string, nonce: string): Promise<void> {
+    const redis = await this.connections.commands();
+    await redis.eval(unclaim, 1, this.key("adders"), jobIdOf(id), nonce);
   }
 
   async standing(id: string): Promise<Standing | undefined> {
@@ -170,6 +202,7 @@ export class Shelf implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#jobs?.close().catch(() => {});
     await this.connections[Symbol.asyncDispose]();
   }
 }
