@@ -2,7 +2,7 @@ import { DefinitionError, type ProviderAdapter } from "@proviso/core";
 import type { AdapterOptions } from "@proviso/runtime";
 import type { ProvisoConfig } from "./config.ts";
 import { installed } from "./optional-packages.ts";
-import { didYouMean, UsageError } from "./usage.ts";
+import { didYouMean, shown, UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
 
 /** What a command needs an adapter for. */
@@ -54,5 +54,5 @@ async function named(model: string, options: AdapterOptions, { env }: World): Pr
   const make = Object.hasOwn(makers, provider) ? makers[provider] : undefined;
   if (make !== undefined && id !== "") return await make(id, options, env);
   const near = provider === "" ? "" : didYouMean(provider, Object.keys(makers));
-  throw new UsageError(`--model takes openai/<id> or litellm/<id>, not ${model}${near}`);
+  throw new UsageError(`--model takes openai/<id> or litellm/<id>, not ${shown(model)}${near}`);
 }

@@ -11,7 +11,7 @@ import { installed } from "./optional-packages.ts";
 import { flag, readArguments, text } from "./read-arguments.ts";
 import { recordingFlags, recordingFor, recordingHelp, type Recording } from "./recording.ts";
 import { inOneLine } from "./terminal.ts";
-import { UsageError } from "./usage.ts";
+import { shown, UsageError } from "./usage.ts";
 import type { ExitCode, World } from "./world.ts";
 
 const help = `proviso chat [PROMPT]: talks with a model, line by line
@@ -52,7 +52,7 @@ export async function chatCommand(args: readonly string[], world: World): Promis
     world.out(help);
     return 0;
   }
-  if (positionals.length > 1) throw new UsageError(`chat takes one prompt, not ${positionals.join(" ")}`);
+  if (positionals.length > 1) throw new UsageError(`chat takes one prompt, not ${positionals.map(shown).join(" ")}`);
   const { deadlineMs, budget } = limitsIn(values);
   const given = { reference: positionals[0], pairs: values.param ?? [], message: values.message };
   const prompt = await chatPrompt(given, world);

@@ -1,6 +1,7 @@
+import { createRequire } from "node:module";
 import { interruptsOf, processInterrupts } from "./interrupts.ts";
-import { document, inOneLine } from "./terminal.ts";
-import { didYouMean, UsageError } from "./usage.ts";
+import { errorJson, inOneLine } from "./terminal.ts";
+import { didYouMean, shown, UsageError } from "./usage.ts";
 import { worldOf, type CommandWorld, type ExitCode, type World } from "./world.ts";
 
 const help = `proviso <command>: what a project does with its prompts at the terminal
@@ -12,7 +13,7 @@ const help = `proviso <command>: what a project does with its prompts at the ter
   runs             the runs that a journal holds
   view             a local page that shows recorded runs
 
-proviso <command> --help says more.`;
+proviso <command> --help says more, and proviso --version which one this is.`;
 
 type Command = (args: readonly string[], world: World) => Promise<ExitCode>;
 
@@ -57,8 +58,8 @@ export async function commandLine(
     const message = error instanceof Error ? error.message : String(error);
     const line = message.replaceAll(/\s*\n\s*/g, " ");
     const isUsage = error instanceof UsageError;
-    if (args.includes("--json"))
-      world.out(document({ error: { code: isUsage ? "usage" : "internal", message: line } }));
+    const json = errorJson(args, { code: isUsage ? "usage" : "internal", message: line });
+    if (json !== undefined) world.out(json);
     world.err(inOneLine(line));
     return isUsage ? 2 : 1;
   } finally {
@@ -71,10 +72,16 @@ async function dispatched([name, ...args]: readonly string[], world: World): Pro
     world.out(help);
     return 0;
   }
+  if (name === "--version" || name === "-v") {
+    const require = createRequire(import.meta.url);
+    world.out((require("@proviso/cli/package.json") as { readonly version: string }).version);
+    return 0;
+  }
   const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command !== undefined) return (await command())(args, world);
   const near = name === undefined ? "" : didYouMean(name, Object.keys(commands));
-  throw new UsageError(`there is no ${name ?? "command"}${near}: try "proviso --help"`);
+  const wanted = name === undefined ? "command" : shown(name) === name ? name : `command ${shown(name)}`;
+  throw new UsageError(`there is no ${wanted}${near}: try "proviso --help"`);
 }
 
 function endBySignal(): void {

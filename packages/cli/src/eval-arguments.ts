@@ -1,7 +1,7 @@
 import { defaultEvals } from "./config.ts";
 import { limitsIn } from "./limits.ts";
 import { flag, readArguments, text, wholeNumber } from "./read-arguments.ts";
-import { UsageError } from "./usage.ts";
+import { shown, UsageError } from "./usage.ts";
 
 export const evalHelp = `proviso eval FILE...: runs the evals that modules export, and prints their reports
 
@@ -40,7 +40,8 @@ The adapters are those of the evals' variants. Ctrl-C ends the run: the report i
 Example: proviso eval triage.eval.ts --sample 50 --max-usd 0.5
 
 Exit codes: 0 all gates pass; 1 one does not, or a later eval could not be run; 2 wrong usage, no attempt was made, or the
-same fault ended all of them; 3 none fails, and a limit ended a run before all attempts were made; 130 interrupted.`;
+same fault ended all of them, or the surroundings (a service that is down) failed all of a variant; 3 none fails, and a limit
+ended a run before all attempts were made; 130 interrupted.`;
 
 const flags = {
   filter: text,
@@ -104,5 +105,5 @@ export function readEvalArguments(args: readonly string[]) {
 function idsIn(given: string): readonly string[] {
   const ids = given.split(",").map((id) => id.trim());
   if (ids.every((id) => id !== "")) return ids;
-  throw new UsageError(`--rows takes ids with commas between them, not ${given}`);
+  throw new UsageError(`--rows takes ids with commas between them, not ${shown(given)}`);
 }

@@ -11,7 +11,7 @@ import { installed } from "./optional-packages.ts";
 import { progressOf } from "./progress.ts";
 import { recordingFor } from "./recording.ts";
 import { document, inOneLine } from "./terminal.ts";
-import { didYouMean, UsageError } from "./usage.ts";
+import { didYouMean, shown, UsageError } from "./usage.ts";
 import type { ExitCode, World } from "./world.ts";
 
 type Evals = typeof import("@proviso/evals") & typeof import("@proviso/evals/node");
@@ -69,9 +69,18 @@ function exitCodeOf(
   { passes, isAborted, isPartFine }: Pick<Asked, "isPartFine"> & Record<"passes" | "isAborted", boolean>,
 ): ExitCode {
   if (isAborted) return 130;
-  if (reports.some(({ attempts, ended }) => attempts.length === 0 || ended?.why === "systemic")) return 2;
+  if (reports.some(isUnknown)) return 2;
   if (!passes) return 1;
   return !isPartFine && reports.some(isCut) ? 3 : 0;
+}
+
+/** Whether a run found out nothing of a variant: no attempt was made, or one fault, or the surroundings, failed them all. */
+function isUnknown(report: EvalReport): boolean {
+  return report.attempts.length === 0 || report.ended?.why === "systemic" || whyUnmeasured(report).length > 0;
+}
+
+function whyUnmeasured({ variants }: EvalReport): readonly string[] {
+  return Object.values(variants).flatMap(({ unmeasured }) => unmeasured ?? []);
 }
 
 /** Runs an eval, prints its report and writes what was asked for. */
@@ -84,9 +93,13 @@ async function ran(
   const { asked, options, reports } = of;
   const report = await reportOf(one, options, evals, world);
   reports.push(report);
-  const shown = { width: widthOf(world), color: hasColours(world.stdout, world.env) };
-  if (!asked.isJson) world.out(evals.formatReport(report, shown).trimEnd());
+  const look = { width: widthOf(world), color: hasColours(world.stdout, world.env) };
+  if (!asked.isJson) world.out(evals.formatReport(report, look).trimEnd());
   if (report.ended !== undefined) world.err(inOneLine(`${one.name} ended early: ${report.ended.message}`));
+  else {
+    const hint = "Failed attempts are kept, and made again with --retry-failed.";
+    for (const why of whyUnmeasured(report)) world.err(inOneLine(`${one.name}: ${why} ${hint}`));
+  }
   await writeFiles(asked, report, evals, world);
 }
 
@@ -166,7 +179,7 @@ async function assertWritable(file: string, written: (file: string) => string): 
   }
 }
 
-/** Writes what was asked for. A run that was cut short is no baseline, so it is not saved. */
+/** Writes what was asked for. A run that was cut short, or has measured nothing, is no baseline, so it is not saved. */
 async function writeFiles(
   { save, junit }: Asked,
   report: EvalReport,
@@ -175,8 +188,10 @@ async function writeFiles(
 ): Promise<void> {
   if (junit !== undefined) await writeFile(resolve(world.cwd, junit), formatJUnit(report));
   if (save === undefined) return;
-  if (isCut(report)) {
-    world.err(inOneLine(`${report.name} is not saved: it ended before all attempts were made`));
+  const isUnmeasured = whyUnmeasured(report).length > 0;
+  if (isCut(report) || isUnmeasured) {
+    const why = isUnmeasured ? "nothing was measured of a variant" : "it ended before all attempts were made";
+    world.err(inOneLine(`${report.name} is not saved: ${why}`));
     return;
   }
   await writeRun(resolve(world.cwd, save), saveRun(report));
@@ -224,7 +239,12 @@ async function evalsIn({ files, filter }: Asked, { isEval }: Evals, { cwd }: Wor
     for (const one of evals) found.add(one);
   }
   const wanted = [...found].filter(({ name }) => filter === undefined || name === filter);
+  const twice = wanted.find((one) => wanted.some((other) => other !== one && other.name === one.name));
+  if (twice !== undefined)
+    throw new UsageError(`two evals are called ${shown(twice.name)}: give each a name of its own`);
   if (wanted.length > 0) return wanted;
   const names = [...found].map(({ name }) => name);
-  throw new UsageError(`there is no eval ${filter}, but ${names.join(", ")}${didYouMean(filter ?? "", names)}`);
+  throw new UsageError(
+    `there is no eval ${shown(filter ?? "")}, but ${names.join(", ")}${didYouMean(filter ?? "", names)}`,
+  );
 }

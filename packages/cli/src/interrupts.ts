@@ -1,4 +1,4 @@
-// 1. SIGINT is listened to only while a command waits for something: else it ends the process, as it does by default.
+// 1. SIGINT is taken only while a command waits for something: else it ends the process.
 // 2. What a command waits for then keeps the process: a listener for SIGINT and the runtime's own timers do not.
 // 3. A SIGINT that no command waits for any more ends the process at once.
 
@@ -12,6 +12,13 @@ export interface Interrupts {
   close(): void;
 }
 
+let isTaken = false;
+
+/** Whether a command takes the SIGINTs of this process. */
+export function takesInterrupts(): boolean {
+  return isTaken;
+}
+
 /** The SIGINTs of this process. `atSecond` is called for one that comes while none is waited for. */
 export function processInterrupts(atSecond: () => void): Interrupts {
   let waiting: AbortController | undefined;
@@ -23,6 +30,7 @@ export function processInterrupts(atSecond: () => void): Interrupts {
   return {
     next() {
       if (waiting === undefined) process.on("SIGINT", onInterrupt);
+      isTaken = true;
       kept ??= new MessageChannel();
       kept.port1.ref();
       waiting = new AbortController();
@@ -31,6 +39,7 @@ export function processInterrupts(atSecond: () => void): Interrupts {
     close() {
       kept?.port1.close();
       process.removeListener("SIGINT", onInterrupt);
+      isTaken = false;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { deadlineIn, type Clock, type EvaluateOptions } from "@proviso/core";
 import { text, wholeNumber } from "./read-arguments.ts";
-import { UsageError } from "./usage.ts";
+import { shown, UsageError } from "./usage.ts";
 
 /** The flags that limit an evaluation. */
 export const limitFlags = { deadline: text, "max-tokens": text, "max-cost": text } as const;
@@ -43,11 +43,11 @@ function durationIn(given: string): number {
   const [, number, unit = ""] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/.exec(given) ?? [];
   const ms = Number(number) * (unitMs[unit] ?? Number.NaN);
   if (ms > 0) return ms;
-  throw new UsageError(`--deadline takes a time such as 90s, 5m or 500ms, not ${given}`);
+  throw new UsageError(`--deadline takes a time such as 90s, 5m or 500ms, not ${shown(given)}`);
 }
 
 function dollarsIn(name: string, given: string): number {
   const dollars = /^\d{1,9}(?:\.\d{1,9})?$/.test(given) ? Number(given) : 0;
   if (dollars > 0) return dollars;
-  throw new UsageError(`${name} takes US dollars such as 0.5, not ${given}`);
+  throw new UsageError(`${name} takes US dollars such as 0.5, not ${shown(given)}`);
 }

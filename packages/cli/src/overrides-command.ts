@@ -13,7 +13,7 @@ import { importedModule } from "./load-module.ts";
 import { promptsAmong } from "./prompts.ts";
 import { flag, oneOf, readArguments, text } from "./read-arguments.ts";
 import { printable } from "@proviso/core/internal";
-import { UsageError } from "./usage.ts";
+import { shown, UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
 
 const help = `proviso overrides <command> <module>: the overrides of the prompts that a module exports
@@ -197,7 +197,7 @@ function requestIn(args: readonly string[]): Request | "help" {
   const [name, module, ...rest] = positionals;
   const command = oneOf("overrides takes", name ?? "nothing", commands);
   if (module === undefined) throw new UsageError(`overrides ${command} needs the module that exports the prompts`);
-  if (rest.length > 0) throw new UsageError(`one module at a time, not ${[module, ...rest].join(" ")}`);
+  if (rest.length > 0) throw new UsageError(`one module at a time, not ${[module, ...rest].map(shown).join(" ")}`);
   return {
     command,
     module,

@@ -1,9 +1,10 @@
 import { DefinitionError, type Prompt } from "@proviso/core";
+import { givenParams } from "@proviso/core/internal";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { FoundPrompt } from "./prompts.ts";
-import { UsageError } from "./usage.ts";
+import { shown, UsageError } from "./usage.ts";
 import type { World } from "./world.ts";
 
 /** UTF-16 units of a file of params. */
@@ -29,7 +30,7 @@ export async function boundPrompt(found: FoundPrompt, { pairs, file }: GivenPara
   const whole = file === undefined ? {} : await paramsIn(file, world);
   const texts = textsOf(pairs);
   const bind = template.bind as (params: unknown) => Prompt;
-  const given = { ...bound?.params, ...whole, ...texts };
+  const given = { ...(bound && givenParams(bound)), ...whole, ...texts };
   try {
     return bind(given);
   } catch (error) {
@@ -61,7 +62,7 @@ function textsOf(pairs: readonly string[]): Readonly<Record<string, string>> {
   for (const pair of pairs) {
     const at = pair.indexOf("=");
     const name = pair.slice(0, at);
-    if (at <= 0) throw new UsageError(`--param takes name=value, not ${pair}`);
+    if (at <= 0) throw new UsageError(`--param takes name=value, not ${shown(pair)}`);
     if (texts.has(name)) throw new UsageError(`--param ${name} is given twice`);
     texts.set(name, pair.slice(at + 1));
   }

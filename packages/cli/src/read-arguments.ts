@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
-import { didYouMean, UsageError } from "./usage.ts";
+import { didYouMean, shown, UsageError } from "./usage.ts";
 
 /** Flags by name, as `parseArgs` takes them. */
 export type Flags = NonNullable<ParseArgsConfig["options"]>;
@@ -19,7 +19,7 @@ export function readArguments<Known extends Flags>(args: readonly string[], opti
       unknown,
       Object.keys(options).map((name) => `--${name}`),
     );
-    throw new UsageError(`there is no flag ${unknown}${near}`);
+    throw new UsageError(`there is no flag ${shown(unknown)}${near}`);
   }
 }
 
@@ -27,12 +27,12 @@ export function readArguments<Known extends Flags>(args: readonly string[], opti
 export function oneOf<Name extends string>(takes: string, given: string, known: readonly Name[]): Name {
   const found = known.find((name) => name === given);
   if (found !== undefined) return found;
-  throw new UsageError(`${takes} ${known.join(", ")}, not ${given}${didYouMean(given, known)}`);
+  throw new UsageError(`${takes} ${known.join(", ")}, not ${shown(given)}${didYouMean(given, known)}`);
 }
 
 /** A whole number. @throws {UsageError} for anything else. */
 export function wholeNumber(name: string, given: string, least: number, most: number): number {
   const number = /^\d{1,15}$/.test(given) ? Number(given) : -1;
   if (number >= least && number <= most) return number;
-  throw new UsageError(`${name} takes a whole number from ${least} to ${most}, not ${given}`);
+  throw new UsageError(`${name} takes a whole number from ${least} to ${most}, not ${shown(given)}`);
 }

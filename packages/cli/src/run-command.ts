@@ -18,7 +18,7 @@ import { promptAt } from "./prompts.ts";
 import { flag, readArguments, text } from "./read-arguments.ts";
 import { recordingFlags, recordingFor, recordingHelp, type Recording } from "./recording.ts";
 import { document, inOneLine } from "./terminal.ts";
-import { UsageError } from "./usage.ts";
+import { shown, UsageError } from "./usage.ts";
 import type { ExitCode, World } from "./world.ts";
 
 const help = `proviso run PROMPT: evaluates a prompt once and prints what the model answers
@@ -86,7 +86,9 @@ export async function runCommand(args: readonly string[], world: World): Promise
   }
   const [reference, ...others] = positionals;
   if (reference === undefined || others.length > 0) {
-    throw new UsageError(`run takes one prompt, not ${reference === undefined ? "none" : positionals.join(" ")}`);
+    throw new UsageError(
+      `run takes one prompt, not ${reference === undefined ? "none" : positionals.map(shown).join(" ")}`,
+    );
   }
   const limits = limitsIn(values);
   const found = await promptAt(reference, world.cwd);

@@ -1,6 +1,6 @@
 import type { RunQuery } from "@proviso/core";
 import { flag, oneOf, readArguments, text, wholeNumber } from "./read-arguments.ts";
-import { UsageError } from "./usage.ts";
+import { shown, UsageError } from "./usage.ts";
 
 export const runsHelp = `proviso runs <command>: the runs that a journal holds
 
@@ -76,7 +76,7 @@ export function readRunsArguments(args: readonly string[]): RunsRequest | "help"
       diff: "the ids of two runs",
       replay: "the id of a run and the prompt that it is checked against",
     }[command];
-    throw new UsageError(`runs ${command} takes ${takes}, not ${ids.length === 0 ? "none" : ids.join(" ")}`);
+    throw new UsageError(`runs ${command} takes ${takes}, not ${ids.length === 0 ? "none" : ids.map(shown).join(" ")}`);
   }
   const { status, order, limit, prompt: promptName, session: sessionId } = values;
   const others = Object.keys(values).find((given) => Object.hasOwn(forList, given));

@@ -15,6 +15,15 @@ export function jsonLine(value: unknown): string {
   return printable(JSON.stringify(value));
 }
 
+/** The error that a command line with `--json` ends with; undefined: it has none. With `--stream` it is a line as the events are. */
+export function errorJson(
+  args: readonly string[],
+  error: { readonly code: string; readonly message: string },
+): string | undefined {
+  if (!args.includes("--json")) return undefined;
+  return args.includes("--stream") ? jsonLine({ error }) : document({ error });
+}
+
 /** Returns lines with columns below each other; numbers stand at the right. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): readonly string[] {
   const cells = [head, ...rows.map((row) => row.map((cell) => inOneLine(String(cell))))];

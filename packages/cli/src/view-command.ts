@@ -6,7 +6,7 @@ import { fired } from "./interrupts.ts";
 import { installed } from "./optional-packages.ts";
 import { flag, readArguments, text, wholeNumber } from "./read-arguments.ts";
 import { document } from "./terminal.ts";
-import { UsageError } from "./usage.ts";
+import { shown, UsageError } from "./usage.ts";
 import type { ExitCode, World } from "./world.ts";
 
 const help = `proviso view [PATH]: a local page that shows the runs of a journal, and of evals
@@ -40,7 +40,7 @@ export async function viewCommand(args: readonly string[], world: World): Promis
     return 0;
   }
   const [path, ...others] = positionals;
-  if (others.length > 0) throw new UsageError(`view takes one journal, not ${positionals.join(" ")}`);
+  if (others.length > 0) throw new UsageError(`view takes one journal, not ${positionals.map(shown).join(" ")}`);
   const port = values.port === undefined ? 0 : wholeNumber("--port", values.port, 0, 65_535);
   const packages = ["@proviso/viewer", "@proviso/journal", "@proviso/runtime"];
   const { openRuns, startViewer } = await installed("proviso view", packages, import("@proviso/viewer"));

@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { inProcess, processes, project, run, start, temporaryFolder, without } from "./support.ts";
+import { firedWhenItWaits, inProcess, processes, project, run, start, temporaryFolder, without } from "./support.ts";
 
 const spam = join(processes, "spam.eval.ts");
 
@@ -63,13 +63,32 @@ test("CLI-7 CLI-1 eval exits 1 where a gate fails, and 2 where the same fault en
   expect(JSON.parse(broken.stdout)).toMatchObject({ reports: [{ name: "broken", ended: { why: "systemic" } }] });
 });
 
+test("CLI-7 EVL-52 eval exits 2 where a service that is down failed every attempt: nothing was measured", async () => {
+  const folder = await temporaryFolder();
+  const args = ["eval", join(processes, "down.eval.ts"), "--json", "--junit", "ci.xml", "--save", "saved.jsonl"];
+  const asked = await inProcess(folder, args);
+  expect(asked).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^proviso: down: Nothing was measured of "default": /u),
+  });
+  expect(asked.stderr).toMatch(/the first with server_error.*: Service down\./u);
+  expect(JSON.parse(asked.stdout)).toMatchObject({
+    passes: false,
+    reports: [{ passes: false, variants: { default: { unmeasured: expect.stringContaining("all 6 attempts") } } }],
+  });
+  expect(await readFile(join(folder, "ci.xml"), "utf8")).toContain('<testsuites tests="2" failures="1" errors="0">');
+  expect(asked.stderr).toContain("down is not saved: nothing was measured of a variant");
+  // What is kept is the same failure, and asked again where that is wanted.
+  expect(await inProcess(folder, args)).toMatchObject({ code: 2, stderr: expect.stringContaining("--retry-failed") });
+});
+
 test("CLI-6 EVL-28 the second SIGINT ends an eval at once, while what it has begun does not end", async () => {
   const folder = await temporaryFolder();
   const running = start(folder, ["eval", join(processes, "stuck.eval.ts")]);
   await running.wrote("an attempt has begun");
-  const begun = performance.now();
   running.interrupt();
-  await new Promise((later) => setTimeout(later, 500));
+  await running.wrote("interrupted once");
+  const begun = performance.now();
   running.interrupt();
   const { code, stdout } = await running.ended;
   expect({ code, stdout }).toEqual({ code: 130, stdout: "" });
@@ -79,7 +98,7 @@ test("CLI-6 EVL-28 the second SIGINT ends an eval at once, while what it has beg
 
 test("CLI-1 CLI-6 CLI-7 an interrupted eval prints the report of what there is, and exits 130", async () => {
   const folder = await temporaryFolder();
-  const signal = AbortSignal.timeout(1_000);
+  const signal = firedWhenItWaits();
   const { code, stdout } = await inProcess(folder, ["eval", spam, "--filter", "slow", "--json"], { signal });
   expect(code).toBe(130);
   expect(JSON.parse(stdout)).toMatchObject({ reports: [{ name: "slow", ended: { why: "aborted" } }] });

@@ -109,20 +109,37 @@ test("CLI-2 CLI-7 a chat whose reader leaves begins no further turn, though ther
   expect(runs).toBeLessThan(10);
 });
 
+/** Runs a command whose stdout is a full disk. */
+async function onFullDisk(folder: string, args: readonly string[]) {
+  const full = await open("/dev/full", "w");
+  onTestFinished(() => full.close());
+  const stdio = ["ignore", full.fd, "pipe"] as const;
+  const child = spawn(process.execPath, [...program, ...args], { cwd: folder, env, stdio: [...stdio] });
+  let reported = "";
+  child.stderr?.on("data", (chunk: Buffer) => (reported += chunk.toString()));
+  const code = await new Promise((done) => void child.on("close", done));
+  return { code, reported };
+}
+
 test.skipIf(process.platform !== "linux").each([["--json"], []])(
   "CLI-2 output that cannot be written, on a full disk for example, is reported, and exits with 1: %s",
   async (...flags) => {
     const { folder, path } = await recorded();
-    const full = await open("/dev/full", "w");
-    onTestFinished(() => full.close());
-    const args = [...program, "runs", "list", ...flags, "--runs", path];
-    const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ["ignore", full.fd, "pipe"] });
-    let reported = "";
-    child.stderr?.on("data", (chunk: Buffer) => (reported += chunk.toString()));
-    const code = await new Promise((done) => void child.on("close", done));
-    expect({ code, reported }).toEqual({
+    expect(await onFullDisk(folder, ["runs", "list", ...flags, "--runs", path])).toEqual({
       code: 1,
       reported: expect.stringContaining("the output cannot be written: ENOSPC"),
     });
+  },
+);
+
+test.skipIf(process.platform !== "linux")(
+  "CLI-1 CLI-2 wrong usage exits with 2 on a full disk too, and where nothing is written, that is no fault",
+  async () => {
+    const folder = await temporaryFolder();
+    const usage = 'proviso: there is no lsit: try "proviso --help"\n';
+    expect(await onFullDisk(folder, ["lsit"])).toEqual({ code: 2, reported: usage });
+    const written = await onFullDisk(folder, ["lsit", "--json"]);
+    expect(written).toEqual({ code: 2, reported: expect.stringContaining(usage) });
+    expect(written.reported).toContain("the output cannot be written: ENOSPC");
   },
 );

@@ -8,6 +8,7 @@ import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
 import {
   env,
+  firedWhenItWaits,
   inProcess,
   modulesBeside,
   processes,
@@ -54,6 +55,28 @@ test("CLI-5 run takes a prompt of a module by its name, and reads params by the 
   // A list is read as JSON; a structured output is printed as JSON.
   const measured = await inProcess(folder, ["run", `${greetings}#measure`, "--param", 'words=["a","b"]']);
   expect(JSON.parse(measured.stdout)).toEqual({ length: 13, said: "You said: Measure this." });
+});
+
+test("CLI-5 --param beside a bound prompt leaves its other params as they were given to bind", async () => {
+  const folder = await project();
+  const prompt = `${greetings}#changing`;
+  expect(await inProcess(folder, ["run", prompt])).toMatchObject({ stdout: "You said: Say <yes> 5 softly.\n" });
+  expect(await inProcess(folder, ["run", prompt, "--param", "tone=loud"])).toMatchObject({
+    stdout: "You said: Say <yes> 5 loud.\n",
+  });
+  expect(await inProcess(folder, ["run", prompt, "--param", "word=no"])).toMatchObject({
+    stdout: "You said: Say <no> 5 softly.\n",
+  });
+});
+
+test("CLI-2 what keeps run --stream --json from being begun is one line", async () => {
+  const folder = await project();
+  const streamed = ["run", "hello.prompt.md", "--json", "--stream"];
+  const { code, stdout } = await inProcess(folder, streamed);
+  expect(code).toBe(2);
+  expect(stdout.endsWith("\n")).toBe(true);
+  expect(stdout.trimEnd().split("\n")).toHaveLength(1);
+  expect(JSON.parse(stdout)).toMatchObject({ error: { code: "usage" } });
 });
 
 test("CLI-5 all params come from a file or from stdin, and --param wins", async () => {
@@ -255,7 +278,7 @@ test("CLI-6 without --stream too, also as JSON; the given signal counts as SIGIN
     [[], expect.stringMatching(/^This much\n$/)],
     [["--json"], expect.stringContaining('"text": "This much"')],
   ] as const) {
-    const signal = AbortSignal.timeout(1_500);
+    const signal = firedWhenItWaits();
     expect(await inProcess(folder, ["run", "slow.md", ...flags], { signal })).toMatchObject({
       code: 130,
       stdout: fits,
@@ -267,7 +290,8 @@ test("CLI-6 the second SIGINT ends the command at once", async () => {
   const folder = await project();
   await mkdir(join(folder, "own"));
   // An adapter that does not care about its signal.
-  const stubborn = `export default { adapter: () => ({ name: "stubborn", stream() {
+  const stubborn = `export default { adapter: () => ({ name: "stubborn", stream(_, { signal }) {
+    signal.addEventListener("abort", () => console.error("interrupted once"));
     console.error("it runs"); setInterval(() => {}, 1000);
     return { response: new Promise(() => {}), async *[Symbol.asyncIterator]() { await new Promise(() => {}); } };
   } }) };\n`;
@@ -275,7 +299,7 @@ test("CLI-6 the second SIGINT ends the command at once", async () => {
   const running = start(join(folder, "own"), ["run", "../slow.md", "--no-runs"]);
   await running.wrote("it runs");
   running.interrupt();
-  await new Promise((later) => setTimeout(later, 200));
+  await running.wrote("interrupted once");
   running.interrupt();
   expect((await running.ended).code).toBe(130);
 });

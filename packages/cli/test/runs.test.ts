@@ -3,7 +3,7 @@ import { sqliteJournal } from "@proviso/journal/node";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
 import { execFile } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
@@ -114,9 +114,20 @@ test("CLI-2 --json is exactly one document, also where it failed, and a query fi
   expect(JSON.parse(none.stdout)).toEqual({ error: { code: "not_found", message: 'There is no run "nobody".' } });
 });
 
+test("CLI-8 a folder that is empty, or has what a system puts into it, is a journal without runs", async () => {
+  const { folder, run } = await recorded();
+  await mkdir(join(folder, "empty"));
+  expect(await run("runs", "list", "--runs", "empty")).toEqual({ code: 0, stdout: "No runs.\n", stderr: "" });
+  await writeFile(join(folder, "empty", ".DS_Store"), "");
+  expect(await run("runs", "list", "--runs", "empty")).toMatchObject({ code: 0 });
+});
+
 test("CLI-1 CLI-4 wrong usage, and a journal that cannot be read, are one line with the nearest name and exit 2", async () => {
   const { folder, run } = await recorded();
   await writeFile(join(folder, "notes.txt"), "no journal");
+  await writeFile(join(folder, "hello.md"), "Hello.");
+  await mkdir(join(folder, "others", "deep"), { recursive: true });
+  await writeFile(join(folder, "others", "rows.json"), "[]");
   const wrong: readonly (readonly [readonly string[], string])[] = [
     [["runs"], "runs takes list, show, diff, replay, not nothing"],
     [["runs", "lst"], "did you mean list?"],
@@ -129,6 +140,15 @@ test("CLI-1 CLI-4 wrong usage, and a journal that cannot be read, are one line w
     [["runs", "diff", "first"], "takes the ids of two runs, not first"],
     [["runs", "list", "--runs", "nowhere.db"], "There is no journal at"],
     [["runs", "list", "--runs", "notes.txt"], "notes.txt"],
+    [["runs", "list", "--runs", "others"], "others is no journal: none of its files is that of a run, <id>.jsonl"],
+    [["runs", "show", "first", "--runs", "others"], "others is no journal"],
+    [["runs", "replay", "first", "hello.md", "--runs", "others"], "others is no journal"],
+    [["runs", "list", "--limit", ""], 'from 1 to 500, not ""'],
+    [["runs", "list", "--status", ""], 'stopped, not ""'],
+    [["runs", "list", "", "a b"], 'takes no argument, not "" "a b"'],
+    [["runs", ""], 'runs takes list, show, diff, replay, not ""'],
+    [[""], 'there is no command "": try "proviso --help"'],
+    [["runs list"], 'there is no command "runs list"'],
     [["rnus", "list"], "did you mean runs?"],
   ];
   const ended = await Promise.all(wrong.map(async ([args, says]) => ({ ...(await run(...args)), says })));

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { inProcess, modulesBeside, temporaryFolder } from "./support.ts";
+import { firedWhenItWaits, inProcess, modulesBeside, temporaryFolder } from "./support.ts";
 
 /** A folder with an eval of ten rows, and a second one with these data, whose model counts the requests in a file. */
 async function twoEvals(second: string): Promise<{ readonly folder: string; readonly module: string }> {
@@ -57,6 +57,16 @@ test.each([
   expect(stderr).not.toContain("attempts");
 });
 
+test("EVL-50 EVL-23 two evals of one name are wrong usage: their attempts would take each other's places", async () => {
+  const { folder, module } = await twoEvals('data: rows, name: "first"');
+  const { code, stdout } = await inProcess(folder, ["eval", module, "--json"]);
+  const message = expect.stringContaining("two evals are called first: give each a name of its own");
+  expect({ code, stdout: JSON.parse(stdout) as unknown }).toEqual({
+    code: 2,
+    stdout: { error: { code: "usage", message } },
+  });
+});
+
 test("EVL-50 CLI-1 CLI-2 what keeps a later eval from being run leaves the reports before it, and exits 1", async () => {
   const { folder, module } = await twoEvals(`data: (async function* () { yield rows[0]!; yield rows[0]!; })()`);
   const { code, stdout, stderr } = await inProcess(folder, ["eval", module, "--json"]);
@@ -74,19 +84,19 @@ test("EVL-50 CLI-1 CLI-2 what keeps a later eval from being run leaves the repor
 
 test("EVL-50 CLI-6 an abort while rows are looked at, or waited for, is an interruption", async () => {
   const { folder, module } = await twoEvals(
-    `data: (async function* () { await new Promise(() => {}); yield rows[0]!; })()`,
+    `data: (async function* () { globalThis["waits"]?.(); await new Promise(() => {}); yield rows[0]!; })()`,
   );
-  const { code, stdout } = await inProcess(folder, ["eval", module, "--json"], { signal: AbortSignal.timeout(1_500) });
+  const { code, stdout } = await inProcess(folder, ["eval", module, "--json"], { signal: firedWhenItWaits() });
   expect(code).toBe(130);
   expect(JSON.parse(stdout)).toMatchObject({ passes: false, reports: [{ name: "first", passes: true }] });
 });
 
 test("EVL-50 CLI-7 an eval that is interrupted before it has a report has not passed", async () => {
   const { folder, module } = await twoEvals(
-    `data: (async function* () { await new Promise(() => {}); yield rows[0]!; })()`,
+    `data: (async function* () { globalThis["waits"]?.(); await new Promise(() => {}); yield rows[0]!; })()`,
   );
   const args = ["eval", module, "--json", "--filter", "second"];
-  const { code, stdout } = await inProcess(folder, args, { signal: AbortSignal.timeout(500) });
+  const { code, stdout } = await inProcess(folder, args, { signal: firedWhenItWaits() });
   expect({ code, stdout: JSON.parse(stdout) as unknown }).toEqual({
     code: 130,
     stdout: { passes: false, reports: [] },

@@ -7,7 +7,7 @@ import { execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import { z } from "zod";
 import { fromSources } from "../../../scripts/from-sources.ts";
 
@@ -66,6 +66,13 @@ export async function inProcess(folder: string, args: readonly string[], more: P
   const output = (name: keyof typeof written) => ({ write: (text: string) => (written[name] += text) });
   const world = { stdout: output("stdout"), stderr: output("stderr"), env: {}, cwd: folder, ...more };
   return { code: await runCommandLine(args, world), ...written };
+}
+
+/** A signal that fires a moment after a module of this process has called `globalThis.waits`. */
+export function firedWhenItWaits(): AbortSignal {
+  const ending = new AbortController();
+  vi.stubGlobal("waits", () => void setTimeout(() => ending.abort(), 50));
+  return ending.signal;
 }
 
 /** Runs the command line in pipes, to its end. */

@@ -99,14 +99,14 @@ test("CLI-1 CLI-6 an interrupt exits 130 in a terminal and in a pipe: run, eval,
       const running = start(where, args, { inTerminal });
       if (begun === undefined)
         await vi.waitFor(() => expect(attemptsBegun(join(where, `${inTerminal}.sqlite`))).toBeGreaterThan(0), {
-          timeout: 60_000,
+          timeout: 300_000,
         });
       else await running.wrote(begun);
       running.interrupt();
       expect({ args, inTerminal, code: (await running.ended).code }).toEqual({ args, inTerminal, code: 130 });
     }
   }
-}, 120_000);
+}, 300_000);
 
 test("CLI-7 CLI-1 runs replay and chat: in a terminal as in a pipe", async () => {
   const folder = await project();
@@ -131,7 +131,7 @@ test("CLI-7 CLI-1 runs replay and chat: in a terminal as in a pipe", async () =>
   for (const inTerminal of [false, true]) {
     expect((await start(folder, replay, { inTerminal }).ended).code).toBe(1);
   }
-}, 60_000);
+}, 300_000);
 
 test("CLI-1 the help of each command has one example", async () => {
   const folder = await project();

@@ -114,7 +114,7 @@ test("CLI-9 view shows the evals that were kept beside the runs, and a cell open
     const refused = await inProcess(folder, ["view", "--evals", file]);
     expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(/^proviso: [^\n]+\n$/) });
   }
-}, 60_000);
+}, 300_000);
 
 test("CLI-1 CLI-4 view without a journal, with a foreign file or wrong usage is one line and exit 2", async () => {
   const { folder } = await recorded();

@@ -54,7 +54,7 @@ export interface TaskContext {
 }
 
 /** What `defineEval` takes. */
-export interface EvalDefinition<Row extends object, Output> {
+export interface EvalDefinition<Row extends object, Output, Gates = Readonly<Record<string, Gate>>> {
   /** `^[a-z0-9][a-z0-9._-]{0,63}$` */
   readonly name: string;
   /** The rows. */
@@ -76,7 +76,7 @@ export interface EvalDefinition<Row extends object, Output> {
   /** How two answers to one row are compared, by name: each variant's with the baseline's. Default: they are not. */
   readonly pairScorers?: Readonly<Record<string, PairScorer<Row, Output>>> | undefined;
   /** What decides whether the eval passes, by scorer; other scores are reported and decide nothing. */
-  readonly gates?: Readonly<Record<string, Gate>> | undefined;
+  readonly gates?: Gates | undefined;
   /** Attempts of each row and variant. Default 1. */
   readonly repetitions?: number | undefined;
   /** Earlier turns of the conversation. Default: none. */

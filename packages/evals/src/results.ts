@@ -27,6 +27,14 @@ export interface Difference extends Estimate {
   readonly bounds: { readonly worst: Estimate; readonly best: Estimate };
 }
 
+/** What keeps a variant from being compared with a saved run by a scorer. */
+export interface Uncompared {
+  /** How many rows are left out, and why. */
+  readonly unpaired: Difference["unpaired"];
+  /** The reason in words: "600 rows changed since the saved run" for example. */
+  readonly why: string;
+}
+
 /** What became of the attempts: answered, failed and not run are planned. */
 export interface Counts {
   /** Attempts in all. */
@@ -81,6 +89,11 @@ export interface VariantReport {
   readonly models: readonly string[];
   /** What became of its attempts. */
   readonly counts: Counts;
+  /**
+   * Why nothing was measured of it, as a sentence: the surroundings failed each attempt that was made (`outsideReasons`).
+   * The run does not pass then. Left out: something was measured, or no attempt was made.
+   */
+  readonly unmeasured?: string;
   /** The scores, by scorer; left out where fewer than two groups of rows have a score, for which there is no interval. */
   readonly scores: Readonly<Record<string, ScoreReport>>;
   /** The pairs of its answers and the baseline's, by pair scorer. Empty for the baseline. */
@@ -103,10 +116,12 @@ export interface GateReport {
   readonly bound: number;
   /** "unsettled": the interval, or failures of the surroundings, allow both; or something ended the run early. */
   readonly verdict: Verdict;
-  /** Whether that counts as a pass. */
+  /** Whether that counts as a pass; false, too, where it had nothing to compare with (`uncompared`). */
   readonly passes: boolean;
   /** What it was decided on, widened so that all gates together err no more often than one; undefined: too few rows. */
   readonly on: Estimate | Difference | undefined;
+  /** Why the saved run has nothing to compare with. Left out: it has, or there is none, or the run ended early. */
+  readonly uncompared?: Uncompared;
 }
 
 /** What a run came to. */
@@ -131,9 +146,16 @@ export interface EvalReport {
   readonly variants: Readonly<Record<string, VariantReport>>;
   /** The differences, by variant, then by scorer or measure. */
   readonly differences: Readonly<Record<string, Readonly<Record<string, Difference>>>>;
+  /**
+   * What could not be compared with the saved run, by variant, then by scorer: rows or the scorer changed since. Left out: there is
+   * nothing of that kind.
+   */
+  readonly uncompared?: Readonly<Record<string, Readonly<Record<string, Uncompared>>>>;
+  /** The worst and the best value of each scorer. Left out: an earlier version wrote the report. */
+  readonly ranges?: Readonly<Record<string, readonly [worst: number, best: number]>>;
   /** The gates, in order. */
   readonly gates: readonly GateReport[];
-  /** Whether all gates pass. */
+  /** Whether all gates pass; false, too, where nothing can work (`ended`), or nothing was measured of a variant. */
   readonly passes: boolean;
   /** How many intervals share the error rate. */
   readonly family: number;
@@ -207,7 +229,10 @@ export interface SavedRun {
 
 /** Where attempts are kept. Several runs may use one at the same time. */
 export interface EvalStore {
-  /** Returns the attempts of this eval that have ended, and estimates of those that began and never ended. */
+  /**
+   * Returns the attempts of this eval that have ended, the oldest first, and estimates of those that began and never ended.
+   * Of one key there may be several, about other rows or prompts.
+   */
   open(run: {
     readonly name: string;
     readonly runId: string;

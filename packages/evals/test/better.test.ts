@@ -1,5 +1,15 @@
 import { definePrompt, overrideOf, trackBudget, type PromptOverride } from "@proviso/core";
-import { defineEval, improve, notWorse, split } from "@proviso/evals";
+import {
+  defineEval,
+  improve,
+  judge,
+  memoryEvalStore,
+  notWorse,
+  pairwise,
+  runEval,
+  saveRun,
+  split,
+} from "@proviso/evals";
 import { memoryOverrides } from "@proviso/runtime";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -55,6 +65,18 @@ const listing = (listed: string, tag = "latest"): PromptOverride => ({
 });
 
 describe("whether an override may be stored", () => {
+  it("EVL-40 EVL-41 workers are refused: they have no candidates", async () => {
+    const workers = { run: () => Promise.reject(new Error("is not asked")), close: async () => {} };
+    const refused = "Candidates are variants that no worker has: compare them without workers.";
+    const asked: string[] = [];
+    expect(() => notWorse(evalOf(mails(0, 8), asked), { scorer: "correct", workers })).toThrow(refused);
+    const { train, test } = split(mails(0, 40), { test: 0.5 });
+    const overrides = { store: memoryOverrides(), tag: "latest" };
+    const options = { train, test, scorer: "correct", overrides, workers, propose: async () => [listing("prize")] };
+    await expect(improve(evalOf([], asked), options)).rejects.toThrow(refused);
+    expect(asked).toEqual([]);
+  });
+
   it.each(["correct", "wrong"] as const)(
     "EVL-40 notWorse accepts what loses no more than the margin, by the interval (%s)",
     async (scorer) => {
@@ -188,5 +210,79 @@ describe("a search for a better override", () => {
     await expect(refusing(mails(20, 30), several)).rejects.toThrow("of several templates: ");
     await expect(improve(evalOf([], asked), { ...options(), rounds: 0, propose })).rejects.toThrow("rounds has to be");
     expect(asked).toEqual([]);
+  });
+});
+
+describe("what would decide by something else", () => {
+  const [train, test] = [mails(0, 140), mails(140, 200)];
+  const propose = async (history: readonly unknown[]) => (history.length > 0 ? [] : [listing("prize, winner")]);
+  const options = () => ({
+    train,
+    test,
+    scorer: "correct",
+    propose,
+    overrides: { store: memoryOverrides(), tag: "latest" },
+  });
+
+  it("EVL-40 EVL-41 a saved run and a choice of variants are refused, before anything is spent", async () => {
+    const compareWith = saveRun(await runEval(evalOf(mails(0, 20))));
+    const asked: string[] = [];
+    for (const odd of [{ compareWith }, { onlyVariants: ["default"] }]) {
+      const [name = ""] = Object.keys(odd);
+      const why = `compares a candidate with what is stored: leave out ${name}.`;
+      expect(() => notWorse(evalOf(mails(0, 20), asked), { scorer: "correct", ...odd })).toThrow(`notWorse ${why}`);
+      await expect(improve(evalOf([], asked), { ...options(), ...odd })).rejects.toThrow(`improve ${why}`);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  it("EVL-8 EVL-41 a sample that the test part cannot give is refused before anything is spent", async () => {
+    const asked: string[] = [];
+    const improving = (more: object) => improve(evalOf([], asked), { ...options(), ...more });
+    const sampleSize = test.length + 1;
+    await expect(improving({ sampleSize })).rejects.toThrow(`A sample of ${sampleSize} cannot be drawn from`);
+    await expect(improving({ sampleSize: 1 })).rejects.toThrow("at least 2 groups to train on");
+    await expect(improving({ onlyRows: ["m1"] })).rejects.toThrow("leave out onlyRows");
+    expect(asked).toEqual([]);
+  });
+
+  it.each([undefined, memoryEvalStore()])(
+    "EVL-41 a fresh search asks what is stored once on each row",
+    async (store) => {
+      const asked: string[] = [];
+      let round = 0;
+      const worse = async () => (round++ < 3 ? [listing(`nothing ${round}`)] : []);
+      const search = { ...options(), store, resume: "fresh", propose: worse } as const;
+      await improve(evalOf([], asked), search);
+      const once = asked.length;
+      expect(once).toBe(4 * train.length);
+      round = 0;
+      await improve(evalOf([], asked), search);
+      expect(asked).toHaveLength(2 * once);
+    },
+  );
+
+  it("EVL-41 judges and pair scorers that do not decide are not asked", async () => {
+    const [subject, judges]: [string[], string[]] = [[], []];
+    const model = answering(() => JSON.stringify({ reason: "r", passes: true, better: "first" }), judges, "judge");
+    const of = defineEval({
+      name: "judged",
+      data: [] as readonly Mail[],
+      prompt: ({ text }: Mail) => triage.bind({ text }),
+      adapter: adapterOf(subject),
+      scorers: {
+        correct: ({ row, output }) => output.label === row.label,
+        short: ({ output }) => output.label.length < 4,
+        polite: judge({ adapter: model, rubric: "Is it polite?" }),
+      },
+      pairScorers: { preferred: pairwise({ adapter: model, question: "Which is better?" }) },
+    });
+    const decided = await improve(of, { ...options(), propose });
+    expect(decided.acceptance.accepted).toBe(true);
+    expect(judges).toEqual([]);
+    expect(Object.keys(decided.rounds[0]?.losses[0]?.scores ?? { correct: 0, short: 0 })).toEqual(["correct", "short"]);
+    const byJudge = await improve(of, { ...options(), scorer: "polite", propose });
+    expect(byJudge.best).toBeUndefined();
+    expect(judges).toHaveLength(2 * train.length);
   });
 });

@@ -45,11 +45,36 @@ describe("the definition of an eval", () => {
     ["a gate without scorer", { gates: { other: { atLeast: 1 } } }, 'a gate on "other"'],
     ["an empty gate", { gates: { correct: {} } }, "neither atLeast nor noWorseBy"],
     ["repetitions of 0", { repetitions: 0 }, "repetitions from 1"],
+    ["no time", { timeoutMs: 0 }, "a finite timeoutMs above 0, not 0"],
+    ["endless time", { timeoutMs: Infinity }, "a finite timeoutMs above 0, not Infinity"],
+    ["a variant called by a whole number", { variants: { old: {}, 2: {} } }, 'has a variant "2": objects put whole'],
     ["an unknown option", { colour: 1 }, 'has no option "colour"'],
   ])("EVL-5 is refused with %s", (_name, more, message) => {
     expect(() => defineEval({ ...base, ...more } as never)).toThrow(
       message.replaceAll('"', message.includes("option") ? "" : '"'),
     );
+  });
+
+  it("EVL-5 a gate on what is no scorer does not compile", () => {
+    const scorers = {
+      correct: ({ output }: { readonly output: { readonly label: string } }) => output.label === "ham",
+    };
+    // @ts-expect-error "correkt" is no scorer.
+    const wrong = () => defineEval({ ...base, scorers, gates: { correkt: { atLeast: 0.5 } } });
+    expect(wrong).toThrow('has a gate on "correkt", which is no scorer of it');
+    defineEval({ ...base, scorers, gates: { correct: { atLeast: 0.5 } } });
+  });
+
+  it("EVL-5 combinations of variants that come to the same name are refused", () => {
+    const settings = { version: "2" };
+    expect(Object.keys(cross({ small: {}, large: {} }, { brief: settings }))).toEqual(["small brief", "large brief"]);
+    expect(() => cross({ small: {}, "small fast": {} }, { x: settings, "fast x": {} })).toThrow(
+      'Two combinations are called "small fast x"',
+    );
+  });
+
+  it("EVL-5 a confidence that is a text is refused", async () => {
+    await expect(runEval(defineEval(base), { confidence: "0.9" as never })).rejects.toThrow("between 0 and 1");
   });
 
   it("EVL-5 needs something to compare with where a gate says noWorseBy", async () => {

@@ -122,8 +122,54 @@ it("EVL-23 the first record of a key stays within a run, and of several runs the
   await Promise.all([1_001, 1_002].map(async (durationMs) => store.finish({ ...first, durationMs }, "second")));
   await store.finish({ ...first, durationMs: 1_003 }, "second");
   const kept = await opened("third");
-  expect(kept).toHaveLength(2);
-  expect(kept).toContain(`${first.rowId} 1001`);
+  // The oldest first: of one attempt the last one counts.
+  expect(kept).toHaveLength(3);
+  expect(kept.at(-1)).toBe(`${first.rowId} 1001`);
+  const again = await runEval(evalOf(2), { store });
+  expect(again.attempts.find(({ rowId }) => rowId === first.rowId)?.durationMs).toBe(1_001);
+});
+
+const asking = (language: string, asked: string[]) =>
+  defineEval({
+    name: "spam",
+    data: mails(3),
+    prompt: ({ text }: Mail) => triage.bind({ text: `${language}: ${text}` }),
+    adapter: answering((text) => JSON.stringify({ label: text.includes("English") ? "ham" : "spam" }), asked),
+    scorers: { correct: ({ row, output }: Answered) => output.label === row.label },
+  });
+
+it.each([
+  ["a file", () => sqliteEvalStore(newFile())],
+  ["memory", memoryEvalStore],
+])("EVL-23 what is kept in %s is found again after another prompt was asked in between", async (_where, make) => {
+  const store = make();
+  const asked: string[] = [];
+  for (const language of ["English", "German", "English", "German", "English"]) {
+    const { attempts } = await runEval(asking(language, asked), { store });
+    const label = language === "English" ? "ham" : "spam";
+    expect(attempts.map(({ output }) => output)).toEqual([{ label }, { label }, { label }]);
+  }
+  expect(asked).toHaveLength(6);
+  await store.close();
+});
+
+it("EVL-63 the viewer shows a run with what it had kept from a run before the last one", async () => {
+  const file = newFile();
+  const scores: unknown[] = [];
+  {
+    using store = sqliteEvalStore(file);
+    for (const language of ["English", "German", "English"]) {
+      const { attempts } = await runEval(asking(language, []), { store });
+      scores.unshift(attempts.map(({ scores: own }) => own["correct"]));
+    }
+  }
+  expect(scores[0]).not.toEqual(scores[1]);
+  using reader = openEvals(file);
+  for (const [at, { runId }] of (await reader.list()).entries()) {
+    const shown: unknown[] = [];
+    for await (const { scores: own } of reader.attempts(runId)) shown.push(own["correct"]);
+    expect(shown).toEqual(scores[at]);
+  }
 });
 
 it("EVL-63 the viewer shows a run with what it had kept from the runs before it, not from those after it", async () => {

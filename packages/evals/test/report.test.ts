@@ -270,6 +270,82 @@ describe("the report of an eval", () => {
     expect(other.differences["default"]).toEqual({});
   });
 
+  it("STA-7 a gate that has nothing to compare with does not pass, and the report says why", async () => {
+    const data = mails(60);
+    const of = (rows: readonly Mail[], version = "1") =>
+      defineEval({
+        ...base,
+        data: rows,
+        adapter: wordList(["Win"]),
+        scorers: { correct: { score: base.scorers.correct, version } },
+        gates: { correct: { noWorseBy: 0.02 } },
+      });
+    const compareWith = saveRun(await runEval(defineEval({ ...base, data, adapter: wordList(["Win"]) })));
+    const all = { changed: 0, onlyBaseline: 0, onlyVariant: 0, unscored: 0 };
+    const cases = [
+      [of(data.map((row) => ({ ...row, lang: "en" }))), { ...all, changed: 60 }, "60 rows changed since the saved run"],
+      [of(data, "2"), { ...all, onlyVariant: 60 }, "scored by another version in the saved run"],
+      [
+        of(data.map((row) => ({ ...row, id: `new ${row.id}` }))),
+        { ...all, onlyBaseline: 60, onlyVariant: 60 },
+        "60 rows without a score in the saved run",
+      ],
+    ] as const;
+    for (const [changed, unpaired, why] of cases) {
+      const report = await runEval(changed, { compareWith });
+      const { passes, gates, uncompared } = report;
+      expect(passes).toBe(false);
+      expect(gates).toMatchObject([
+        { verdict: "unsettled", passes: false, on: undefined, uncompared: { unpaired, why } },
+      ]);
+      expect(uncompared).toEqual({ default: { correct: { unpaired, why } } });
+      const text = formatReport(report, { width: 140 });
+      expect(text).toContain(`less the saved run nothing to compare: ${why}`);
+      expect(text).toContain(`unsettled: nothing to compare: ${why}`);
+      // What a budget ended settles nothing, and a run without the gate has nothing that could fail.
+      expect((await runEval(changed, { compareWith, budget: { maxTotalTokens: 60 } })).gates[0]).toMatchObject({
+        passes: true,
+      });
+    }
+    const some = data.map((row, at) => (at < 50 ? { ...row, lang: "en" } : row));
+    expect(formatReport(await runEval(of(some), { compareWith }))).toContain(
+      "left out: 50 rows changed since the saved run",
+    );
+    // Too few rows are no fault of the saved run.
+    const one = await runEval(of(data), { compareWith, onlyRows: ["m1"] });
+    expect(one.gates).toMatchObject([{ passes: true, on: undefined }]);
+    expect(one).not.toHaveProperty("uncompared");
+    const changed = of(data.map((row) => ({ ...row, lang: "en" })));
+    const oneChanged = await runEval(changed, { compareWith, onlyRows: ["m1"] });
+    expect(oneChanged.gates).toMatchObject([{ passes: true, on: undefined }]);
+    expect(oneChanged).not.toHaveProperty("uncompared");
+  });
+
+  it("EVL-14 failures of a saved run's surroundings that were scored count from their score, within the range", async () => {
+    let made = 0;
+    const failing = answering(() =>
+      made++ % 3 === 0
+        ? { failure: "throttle", kind: "server_error", retry: false, message: "down" }
+        : '{"label":"spam"}',
+    );
+    const of = (adapter: ReturnType<typeof answering>, score: number) =>
+      defineEval({
+        ...base,
+        data: mails(30),
+        adapter,
+        scorers: { odd: { score: () => score, scoreFailure: () => 0.7 } },
+      });
+    const saved = JSON.parse(JSON.stringify(saveRun(await runEval(of(failing, 1)))));
+    const later = await runEval(of(wordList([]), 1), { compareWith: saved });
+    const { worst, best } = later.differences["default"]?.["odd"]?.bounds ?? {};
+    expect(worst?.value).toBe(0);
+    expect(best?.value).toBeCloseTo(1 / 3, 12);
+    // Files of an earlier version do not have those scores: no end is beyond the range.
+    for (const row of saved.rows) delete row.outsideScores;
+    const old = await runEval(of(wordList([]), 0), { compareWith: saved });
+    expect(old.differences["default"]?.["odd"]?.bounds.worst.value).toBe(-1);
+  });
+
   it.each<[string, unknown, string]>([
     ["another eval's", { format: "proviso-eval/1", name: "other" }, 'a run of the eval "other"'],
     ["a newer one", { format: "proviso-eval/2", name: "spam" }, "of the form proviso-eval/1"],
@@ -343,7 +419,9 @@ describe("the report of an eval", () => {
       prototype: base.scorers.correct,
     };
     const named = { constructor: variants.money, valueOf: variants.win };
-    const of = defineEval({ ...base, data, variants: named, scorers, gates: { constructor: { noWorseBy: 0.1 } } });
+    // Every object has a toString, so the compiler takes that for a gate.
+    const gates = { constructor: { noWorseBy: 0.1 } } as never;
+    const of = defineEval({ ...base, data, variants: named, scorers, gates });
     for (const rows of [[data[0]?.id ?? ""], data.map(({ id }) => id)]) {
       const report = await runEval(of, { onlyRows: rows });
       const compared = await runEval(of, { onlyRows: rows, compareWith: saveRun(report) });

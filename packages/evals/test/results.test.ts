@@ -1,6 +1,7 @@
 import { definePrompt, type AttemptView, type EvalReader } from "@proviso/core";
 import { defineEval, runEval, saveRun, type Eval, type EvalReport } from "@proviso/evals";
 import { openEvals, sqliteEvalStore, writeRun } from "@proviso/evals/node";
+import type { Estimate } from "@proviso/evals/statistics";
 import { memoryJournal } from "@proviso/journal";
 import { createHash } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -140,6 +141,62 @@ test("EVL-63 a saved run is shown with mean scores by row, and nothing of a file
     label: { value: 1 },
   });
   expect(await hash()).toBe(before);
+});
+
+test("EVL-63 STA-1 a saved run has the intervals of its report: ranges and groups are saved, groups as hashes", async () => {
+  const at = await folder();
+  const rows = Array.from({ length: 40 }, (_, place) => ({
+    ...(mails(40)[place] as Mail),
+    from: `${place % 8} Smith`,
+  }));
+  const of = (more: object) =>
+    defineEval({
+      name: "ranged",
+      data: rows,
+      prompt: (mail: Mail) => triage.bind({ text: mail.text }),
+      adapter: wordList(["Win"]),
+      scorers: { right: () => 1, mistakes: { range: [5, 0], score: ({ row }) => Number(row.id.slice(1)) % 3 } },
+      ...more,
+    });
+  for (const more of [{}, { group: ({ from }: (typeof rows)[number]) => from }]) {
+    const report = await runEval(of(more));
+    const file = join(at, `${report.runId}.json`);
+    await writeRun(file, saveRun(report));
+    expect(await readFile(file, "utf8")).not.toContain("Smith");
+    using reader = openEvals(file);
+    const view = await reader.report(report.runId);
+    expect(view?.ranges).toEqual({ right: [0, 1], mistakes: [5, 0] });
+    for (const scorer of ["right", "mistakes"]) {
+      const score: Estimate | undefined = report.variants["default"]?.scores[scorer];
+      if (score === undefined) throw new Error("There is no score.");
+      const { value, low, high, confidence } = score;
+      expect(view?.scores["default"]?.[scorer]).toEqual({ value, low, high, confidence });
+      expect(high).toBeGreaterThan(low);
+    }
+    // A report of another process does not know the groups, and a file of an earlier version has no ranges.
+    const copy = saveRun(JSON.parse(JSON.stringify(report)) as EvalReport);
+    const { ranges: _, ...earlier } = copy as typeof copy & { readonly ranges?: unknown };
+    await writeRun(file, "group" in more ? copy : earlier);
+    expect((await reader.report(report.runId))?.scores).toEqual({ default: {} });
+  }
+});
+
+test("EVL-63 a run that has not ended knows the ranges of scorers without a range and a version", async () => {
+  const file = join(await folder(), "evals.sqlite");
+  using store = sqliteEvalStore(file);
+  const of = defineEval({
+    name: "ranged",
+    data: mails(4),
+    prompt: (mail: Mail) => triage.bind({ text: mail.text }),
+    adapter: wordList(["Win"]),
+    scorers: { right: () => 1, mistakes: { range: [5, 0], score: () => 2 } },
+  });
+  const { runId } = await runEval(of, { store });
+  using reader = openEvals(file);
+  expect((await reader.report(runId))?.ranges).toEqual({ right: [0, 1], mistakes: [5, 0] });
+  using database = new DatabaseSync(file);
+  database.exec("UPDATE eval_results SET result = NULL");
+  expect((await reader.report(runId))?.ranges).toEqual({ right: [0, 1] });
 });
 
 test("EVL-63 what is no file of evals is refused with its name", async () => {

@@ -353,7 +353,8 @@ describe("running an eval", () => {
       store,
     });
     expect(other).toHaveLength(6);
-    expect(await count({ scorers: { correct: { score: () => true, version: "2" } } })).toBe(6);
+    // The first run's answers are still there, and are scored.
+    expect(await count({ scorers: { correct: { score: () => true, version: "2" } } })).toBe(0);
     expect(await count({ scorers: { correct: { score: () => true, version: "2" } } }, { resume: "fresh" })).toBe(6);
   });
 
@@ -619,6 +620,20 @@ describe("running an eval", () => {
     void running.finally(() => (hasEnded = true));
     while (!hasEnded) await clock.advance(100);
     expect((await running).attempts.filter(({ status }) => status === "answered")).toHaveLength(40);
+  });
+
+  it("EVL-20 EVL-55 a lane whose pace cannot say what it does has no limit that is known, and all attempts are made", async () => {
+    const pace: Pace = {
+      enter: async () => ({ ok: true, turn: { queuedMs: 0, end: () => {}, giveBack: () => {} } }),
+      state() {
+        throw new Error("Redis is away.");
+      },
+    };
+    const rates: unknown[] = [];
+    const onProgress = ({ pace: each }: Progress): void => void rates.push(each);
+    const { attempts } = await runEval(defineEval(spam(40)), { pacing: { lane: () => pace }, onProgress });
+    expect(attempts.filter(({ status }) => status === "answered")).toHaveLength(40);
+    expect(rates.at(-1)).toEqual({});
   });
 
   it("EVL-55 progress has the requests a second of each limited lane, and of none that is not limited", async () => {

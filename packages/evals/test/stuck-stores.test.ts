@@ -41,8 +41,16 @@ describe("a store of attempts that does not settle", () => {
   ];
 
   it.each(cases)("EVL-28 %s: an abort ends the run, with what there is", async (_, more, answered) => {
-    const store = storeOf(more);
-    const report = await runEval(evalOf(300), { store, signal: AbortSignal.timeout(40) });
+    const ending = new AbortController();
+    const asked: string[] = [];
+    const running = runEval(evalOf(60_000, { adapter: wordList(["Win"], asked) }), {
+      store: storeOf(more),
+      signal: ending.signal,
+    });
+    // What is asked is answered a moment later.
+    await expect.poll(() => asked.length).toBe(answered);
+    setTimeout(() => ending.abort(), 40);
+    const report = await running;
     expect(report.ended?.why).toBe("aborted");
     expect(report.variants["default"]?.counts).toMatchObject({ answered: 0, notRun: 4 });
     expect(report.spent.totalTokens).toBe(answered * 13);

@@ -1,4 +1,4 @@
-import { definePrompt, type ModelResponse, type ProviderAdapter } from "@proviso/core";
+import { definePrompt, type ModelFailure, type ModelResponse, type ProviderAdapter } from "@proviso/core";
 import { modelAdapter } from "@proviso/runtime";
 import { z } from "zod";
 
@@ -25,7 +25,7 @@ export function mails(count: number): readonly Mail[] {
 
 /** A model that answers as `answer` says, and counts its requests. */
 export function answering(
-  answer: (text: string) => string | Error | Promise<string>,
+  answer: (text: string) => string | Error | ModelFailure | Promise<string>,
   asked: string[] = [],
   name = "words",
 ): ProviderAdapter {
@@ -40,6 +40,7 @@ export function answering(
       if (answered instanceof Error) {
         return { failure: "provider", reason: "api_key", message: answered.message, status: 401 };
       }
+      if (typeof answered !== "string") return answered;
       const response: ModelResponse = {
         message: { role: "assistant", text: answered, toolCalls: [] },
         finishReason: "stop",

@@ -45,7 +45,7 @@ async function reportOfSuites(file: string): Promise<Suite> {
     execFile(
       process.execPath,
       args,
-      { env: { ...env, FROM_SOURCES: JSON.stringify(fromSources) }, timeout: 60_000 },
+      { env: { ...env, FROM_SOURCES: JSON.stringify(fromSources) }, timeout: 300_000 },
       () => resolve(),
     );
   });
@@ -77,9 +77,24 @@ test("EVL-52 a test for each gate and one that every attempt is scored, whose me
       expect.stringMatching(/m7 money: broken is unscored: The instrument is broken\.\nm7 win: /u),
     ],
   ]);
+  // The tests of a part are those of its gates.
+  expect(of("a-part")).toEqual([
+    ["correct at least 0.9   win", "passed", ""],
+    ["every attempt is scored", "passed", ""],
+  ]);
   // An attempt that was not made is not scored.
   expect(of("cut-short")).toEqual([
     ["every attempt is scored", "failed", expect.stringMatching(/ended early \(budget\) with \d+ attempts not made/u)],
+  ]);
+  // Where the surroundings failed each attempt, nothing was scored but the worst value.
+  expect(of("service-down")).toEqual([
+    ["correct at least 0.1   win", "passed", ""],
+    ["correct at least 0.1   down", "passed", ""],
+    [
+      "every attempt is scored",
+      "failed",
+      expect.stringMatching(/Nothing was measured of "down": .*all 4 attempts.*server_error.*: Service down\./u),
+    ],
   ]);
   const [[, status] = []] = of("too-slow");
   expect(status).not.toBe("passed");

@@ -1,4 +1,4 @@
-import type { Budget } from "@proviso/core";
+import { definePrompt, overrideOf, type Budget } from "@proviso/core";
 import {
   runEval,
   defineEval,
@@ -10,12 +10,15 @@ import {
 } from "@proviso/evals";
 import { redisWorkers, serveAttempts } from "@proviso/evals/bullmq";
 import { sqliteEvalStore } from "@proviso/evals/node";
+import { memoryOverrides, modelAdapter } from "@proviso/runtime";
+import { Redis } from "ioredis";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { z } from "zod";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { noServer, startRedis, type RedisServer } from "../../worker/test/redis-server.ts";
 import { attemptServer } from "../src/run/workers.ts";
@@ -69,7 +72,56 @@ test("EVL-53 where nothing is left of the budget, no attempt is handed out", asy
   expect(left).toEqual([13, 13]);
 });
 
-describe.skipIf(noServer !== undefined)(`attempts over Redis ${noServer ?? ""}`, { timeout: 120_000 }, () => {
+test("EVL-53 a worker whose data could not be read reads them again with the next job", async () => {
+  let readings = 0;
+  const data: AsyncIterable<Mail> = {
+    async *[Symbol.asyncIterator]() {
+      readings += 1;
+      if (readings === 1) throw new Error("The share is away.");
+      yield* mails(4);
+    },
+  };
+  const workers = {
+    run: attemptServer([defineEval({ ...spamParts, data, adapter: wordList(["Win"]) })], {}),
+    close: async () => {},
+  };
+  const run = (): Promise<EvalReport> => runEval(spam(undefined, 4), { workers, concurrency: 1 });
+  expect((await run()).ended).toEqual({ why: "systemic", message: "The share is away." });
+  const report = await run();
+  expect([report.ended, report.attempts.length, readings]).toEqual([undefined, 4, 2]);
+});
+
+test("EVL-53 a worker makes attempts of a stored override that changed since it began, and asks nothing for another prompt", async () => {
+  const prompt = definePrompt({
+    key: "ask",
+    params: z.object({ text: z.string() }),
+    sections: [{ key: "task", text: "One: {{text}}" }],
+  });
+  const [store, elsewhere] = [memoryOverrides(), memoryOverrides()];
+  const asked: string[] = [];
+  const adapter = answering(() => "yes", asked);
+  const of = (overrides: typeof store) =>
+    defineEval({
+      name: "ask",
+      data: mails(3),
+      prompt: ({ text }: Mail) => prompt.bind({ text }),
+      variants: { stored: { adapter, overrides: { store: overrides, tag: "latest" } } },
+      scorers: { any: () => 1 },
+    });
+  const workers = { run: attemptServer([of(store)], {}), close: async () => {} };
+  expect((await runEval(of(store), { workers })).ended).toBeUndefined();
+  const texts = overrideOf(prompt, "latest");
+  const task = { ...texts.sections["task"], text: "Two: {{text}}" } as NonNullable<(typeof texts.sections)[string]>;
+  await store.upsert(prompt.descriptor, { ...texts, sections: { task } });
+  const report = await runEval(of(store), { workers });
+  expect(report.ended).toBeUndefined();
+  expect(asked.slice(3).map((text) => text.slice(0, 4))).toEqual(["Two:", "Two:", "Two:"]);
+  const other = await runEval(of(elsewhere), { workers });
+  expect(other.ended?.message).toContain('another prompt for the row "m');
+  expect(asked).toHaveLength(6);
+});
+
+describe.skipIf(noServer !== undefined)(`attempts over Redis ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RedisServer;
   let queues = 0;
   beforeAll(async () => void (server = await startRedis()));
@@ -101,6 +153,68 @@ describe.skipIf(noServer !== undefined)(`attempts over Redis ${noServer ?? ""}`,
     expect(own).toEqual([]);
     expect(scored(report)).toEqual(scored(await runEval(spam(), { repetitions: 2 })));
     expect(report.spent).toMatchObject({ inputTokens: 480, outputTokens: 144 });
+  });
+
+  test("EVL-53 a run beats on after Redis refused one of its beats", async () => {
+    const redis = place();
+    const workers = redisWorkers(redis);
+    const client = new Redis(server.url);
+    onTestFinished(() => client.disconnect());
+    const beating = async (): Promise<number> => {
+      const [key = ""] = await client.keys(`*${redis.queue}*alive*`);
+      return key === "" ? 0 : client.pttl(key);
+    };
+    const ended = new AbortController();
+    const running = runEval(spam(), { workers, concurrency: 2, signal: ended.signal });
+    // All that the run writes besides its beats: a job that is refused ends the run.
+    await expect.poll(() => client.llen(`bull:${redis.queue}:wait`), { timeout: 60_000 }).toBe(2);
+    await client.config("SET", "maxmemory", "1");
+    // A beat comes every 3 seconds, and is believed for 15.
+    await expect.poll(beating, { timeout: 60_000 }).toBeLessThan(11_500);
+    await client.config("SET", "maxmemory", "0");
+    await expect.poll(beating, { timeout: 60_000 }).toBeGreaterThan(12_000);
+    ended.abort();
+    await running;
+  });
+
+  test("EVL-53 a run that was taken for dead and lives hands its attempts out again", async () => {
+    const redis = place();
+    const client = new Redis(server.url);
+    onTestFinished(() => client.disconnect());
+    const asked: string[] = [];
+    const model = modelAdapter({
+      name: "words",
+      model: "words-1",
+      capabilities: { tools: true, nativeOutput: true },
+      generate: ({ signal, messages }) =>
+        new Promise((resolve, reject) => {
+          asked.push(messages.map(({ text }) => text).join());
+          if (asked.length === 1) return signal.addEventListener("abort", () => reject(signal.reason as Error));
+          const text = JSON.stringify({ label: "ham" });
+          resolve({ message: { role: "assistant", text, toolCalls: [] }, finishReason: "stop" });
+        }),
+    });
+    serve([spam(model, 2)], redis);
+    const running = runEval(spam(model, 2), { workers: redisWorkers(redis), concurrency: 1 });
+    // Its process stands still: none of its beats is left.
+    const standingStill = async (): Promise<number> => {
+      const keys = await client.keys(`*${redis.queue}*alive*`);
+      if (asked.length < 2) await client.del("none", ...keys);
+      return asked.length;
+    };
+    await expect.poll(standingStill, { timeout: 60_000, interval: 20 }).toBeGreaterThan(1);
+    const report = await running;
+    expect([report.ended, report.attempts.length, asked.length]).toEqual([undefined, 2, 3]);
+    expect(asked[1]).toBe(asked[0]);
+  });
+
+  test("EVL-53 workers that a run has closed say so to the next one", async () => {
+    const redis = place();
+    serve([spam()], redis);
+    const workers = redisWorkers(redis);
+    expect((await runEval(spam(), { workers })).ended).toBeUndefined();
+    const message = "These redisWorkers were closed by an earlier run: make new ones.";
+    expect((await runEval(spam(), { workers })).ended).toEqual({ why: "systemic", message });
   });
 
   test("EVL-53 what is kept is not asked again, and a part of an eval can be handed out", async () => {
@@ -140,7 +254,7 @@ describe.skipIf(noServer !== undefined)(`attempts over Redis ${noServer ?? ""}`,
     const data = mails(24).map((mail) => ({ ...mail, text: `${mail.text}!` }));
     serve([defineEval({ ...spamParts, data, adapter: wordList(["Win"]) })], redis);
     const other = await runEval(spam(), { workers: redisWorkers(redis), concurrency: 1 });
-    expect(other.ended).toMatchObject({ why: "systemic", message: /with another row or prompt/ });
+    expect(other.ended).toMatchObject({ why: "systemic", message: /another row "m\d+"/ });
   });
   test("EVL-53 an aborted run begins nothing more, and its workers stop", async () => {
     const redis = place();
@@ -315,8 +429,8 @@ test("EVL-53 a worker whose scorers, variant, row or prompt are others refuses, 
   const others: readonly (readonly [object, string])[] = [
     [{ scorers: { right: { score: () => true, version: "2" } } }, 'another scorer "right"'],
     [{ adapter: wordList(["Win"]), variants: { default: { version: "2" } } }, 'another variant "default"'],
-    [{ data: data.map((row) => ({ ...row, label: "ham" as const })) }, "with another row or prompt"],
-    [{ prompt: ({ text }: Mail) => triage.bind({ text: `${text}!` }) }, "another "],
+    [{ data: data.map((row) => ({ ...row, label: "ham" as const })) }, 'another row "m'],
+    [{ prompt: ({ text }: Mail) => triage.bind({ text: `${text}!` }) }, 'another prompt for the row "m'],
   ];
   for (const [there, says] of others) {
     expect(await servedBy(there), says).toEqual({ why: "systemic", message: expect.stringContaining(says) });

@@ -1,8 +1,9 @@
 import { SpanStatusCode, type Attributes, type Context, type Span } from "@opentelemetry/api";
 import { systemClock, type FrameworkEvent, type Step, type Usage } from "@proviso/core";
 import { inputMessages, outputMessages, systemInstructions, toolDefinitions } from "./content.ts";
+import type { Faults } from "./faults.ts";
 import type { Metrics } from "./metrics.ts";
-import { attribute, finishReason, metric, spanEvent, throttle } from "./names.ts";
+import { attribute, finishReason, metric, operation, providerName, spanEvent, throttle } from "./names.ts";
 import { showUsage } from "./usage.ts";
 
 type EventOf<T extends FrameworkEvent["type"]> = Extract<FrameworkEvent, { type: T }>;
@@ -26,14 +27,16 @@ export class Chat {
   #firstAt: number | undefined;
   #answeredAt: number | undefined;
   #isAnswered = false;
+  /** The provider and the model of a chain that answered; undefined: one adapter alone was asked, or none answered. */
+  #answeredBy: Attributes | undefined;
   #waits = 0;
   #waitMs = 0;
 
-  constructor(turn: number, span: Span | undefined, inside: Context, metrics: Metrics | undefined) {
+  constructor(turn: number, span: Span | undefined, inside: Context, isTimed: boolean) {
     this.turn = turn;
     this.span = span;
     this.inside = inside;
-    this.#isTimed = metrics !== undefined || span?.isRecording() === true;
+    this.#isTimed = isTimed;
     this.#startedAt = this.#isTimed ? systemClock.now() : Number.NaN;
   }
 
@@ -72,30 +75,49 @@ export class Chat {
     this.usage = event.usage;
     this.#isAnswered = true;
     if (this.#isTimed) this.#answeredAt = systemClock.now();
+    if (event.route !== undefined) this.#showAnswerer(event.route);
     if (this.span?.isRecording() !== true) return;
     this.span.setAttribute(attribute.responseModel, event.model);
     this.span.setAttribute(attribute.finishReasons, [finishReason(event.finishReason)]);
     if (maxBytes !== undefined) this.span.setAttribute(attribute.output, outputMessages(event, maxBytes));
   }
 
+  #showAnswerer(route: NonNullable<EventOf<"provider.responded">["route"]>): void {
+    const answered = route.findLast(({ outcome }) => outcome === "answered");
+    if (answered === undefined) return;
+    const { provider, model } = answered;
+    this.#answeredBy = { [attribute.provider]: providerName(provider), [attribute.requestModel]: model };
+    this.span?.setAttributes(this.#answeredBy);
+    this.span?.updateName(`${operation.chat} ${model}`);
+  }
+
   /** Ends the span at the time of its answer. The code and the message say why there was none. */
-  end(code: string, message: string | undefined, measured: Measured | undefined): void {
-    const { span, usage } = this;
+  end(code: string, message: string | undefined, measured: Measured | undefined, faults: Faults): void {
+    const { span } = this;
     const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;
-    const isFailed = !this.#isAnswered;
-    if (span?.isRecording() === true) {
-      if (usage !== undefined) showUsage(span, usage);
-      if (this.#waits > 0) span.setAttributes({ [attribute.waits]: this.#waits, [attribute.waitMs]: this.#waitMs });
-      if (firstMs !== undefined) span.setAttribute(attribute.firstChunk, firstMs / 1000);
-    }
-    if (isFailed) failSpan(span, code, message);
-    span?.end(this.#answeredAt);
-    if (measured === undefined) return;
+    faults.keep(() => this.#show(firstMs));
+    faults.keep(() => {
+      if (!this.#isAnswered) failSpan(span, code, message);
+    });
+    faults.keep(() => span?.end(this.#answeredAt));
+    if (measured !== undefined) faults.keep(() => this.#measure(code, measured, firstMs));
+  }
+
+  #show(firstMs: number | undefined): void {
+    const { span, usage } = this;
+    if (span?.isRecording() !== true) return;
+    if (usage !== undefined) showUsage(span, usage);
+    if (this.#waits > 0) span.setAttributes({ [attribute.waits]: this.#waits, [attribute.waitMs]: this.#waitMs });
+    if (firstMs !== undefined) span.setAttribute(attribute.firstChunk, firstMs / 1000);
+  }
+
+  #measure(code: string, measured: Measured, firstMs: number | undefined): void {
     const { metrics } = measured;
-    const of = isFailed ? { ...measured.of, [attribute.errorType]: code } : measured.of;
+    const own = this.#answeredBy === undefined ? measured.of : { ...measured.of, ...this.#answeredBy };
+    const of = this.#isAnswered ? own : { ...own, [attribute.errorType]: code };
     metrics.seconds(metric.inferenceSeconds, (this.#answeredAt ?? systemClock.now()) - this.#startedAt, of);
     if (firstMs !== undefined) metrics.seconds(metric.firstChunkSeconds, firstMs, of);
-    if (usage !== undefined) metrics.usage(usage, of);
+    if (this.usage !== undefined) metrics.usage(this.usage, of);
     metrics.add(metric.waits, this.#waits, of);
   }
 }

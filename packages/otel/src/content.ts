@@ -27,23 +27,23 @@ export function inputMessages(messages: readonly Message[], maxBytes: number): I
   let left = maxBytes - 2;
   for (let index = messages.length - 1; index >= system; index--) {
     const message = messages[index] as Message;
-    let json = JSON.stringify({ role: message.role, parts: partsOf(message) });
+    let json: string | undefined = JSON.stringify({ role: message.role, parts: partsOf(message) });
     // The newest message is cut, so that there is one.
     if (kept.length === 0 && bytesOf(json) > left) json = cutMessage(message, left);
-    left -= bytesOf(json) + 1;
-    if (left < -1 || json === "") return { json: `[${kept.join(",")}]`, dropped: index + 1 - system };
+    left -= bytesOf(json ?? "") + 1;
+    if (left < -1 || json === undefined) return { json: `[${kept.join(",")}]`, dropped: index + 1 - system };
     kept.unshift(json);
   }
   return { json: `[${kept.join(",")}]`, dropped: 0 };
 }
 
-/** The system's instructions of a request; undefined: it has none. */
+/** The system's instructions of a request; undefined: it has none, or nothing of them fits. */
 export function systemInstructions([first]: readonly Message[], maxBytes: number): string | undefined {
   if (first?.role !== "system") return undefined;
   return cut(first.text, maxBytes, (text) => JSON.stringify([{ type: "text", content: text }]));
 }
 
-/** The answer of a turn as output messages. */
+/** The answer of a turn as output messages; undefined: nothing of it fits. */
 export function outputMessages(
   answer: {
     readonly text: string;
@@ -52,7 +52,7 @@ export function outputMessages(
     readonly finishReason: FinishReason;
   },
   maxBytes: number,
-): string {
+): string | undefined {
   const reason = finishReason(answer.finishReason);
   const json = (parts: readonly Part[]): string =>
     JSON.stringify([{ role: "assistant", parts, finish_reason: reason }]);
@@ -66,8 +66,8 @@ export function toolDefinitions(names: readonly string[], maxBytes: number): str
   return names.length === 0 || bytesOf(json) > maxBytes ? undefined : json;
 }
 
-/** Any value as JSON of at most so many bytes: one that is longer becomes a text that is cut. */
-export function valueJson(value: unknown, maxBytes: number): string {
+/** Any value as JSON of at most so many bytes: one that is longer becomes a text that is cut. undefined: nothing fits. */
+export function valueJson(value: unknown, maxBytes: number): string | undefined {
   const json = JSON.stringify(value) ?? "null";
   return bytesOf(json) <= maxBytes ? json : cut(json, maxBytes, (text) => JSON.stringify(text));
 }
@@ -104,7 +104,7 @@ function parsed(text: string): unknown {
   return json.ok ? json.value : text;
 }
 
-function cutMessage(message: Message, maxBytes: number): string {
+function cutMessage(message: Message, maxBytes: number): string | undefined {
   return cut(message.text, maxBytes, (text) =>
     JSON.stringify({
       role: message.role,
@@ -116,10 +116,10 @@ function cutMessage(message: Message, maxBytes: number): string {
   );
 }
 
-/** The longest beginning of the text, by halves, whose JSON has at most so many bytes; empty where none has. */
-function cut(text: string, maxBytes: number, json: (text: string) => string): string {
+/** The longest beginning of the text, by halves, whose JSON has at most so many bytes; undefined: none has. */
+function cut(text: string, maxBytes: number, json: (text: string) => string): string | undefined {
   let [fits, tooLong] = [0, text.length + 1];
-  if (bytesOf(json("")) > maxBytes) return "";
+  if (bytesOf(json("")) > maxBytes) return undefined;
   while (tooLong - fits > 1) {
     const middle = Math.floor((fits + tooLong) / 2);
     if (bytesOf(json(text.slice(0, middle))) <= maxBytes) fits = middle;

@@ -11,9 +11,11 @@ import {
   withMore,
   type EvaluationStep,
 } from "./attributes.ts";
+import { Call } from "./call.ts";
 import { Chat, failSpan } from "./chat.ts";
 import { valueJson } from "./content.ts";
-import { attribute, metric, operation, spanEvent } from "./names.ts";
+import { Faults } from "./faults.ts";
+import { attribute, metric, operation, unknownTool } from "./names.ts";
 import type { Telemetry } from "./telemetry.ts";
 import { usageBeyond } from "./usage.ts";
 
@@ -24,6 +26,7 @@ type EventOf<T extends FrameworkEvent["type"]> = Extract<FrameworkEvent, { type:
 /** The events that spans show something of. The first one of an evaluation is among them: it has the session's id. */
 export const eventsOfSpans: ReadonlySet<FrameworkEvent["type"]> = /* @__PURE__ */ new Set<FrameworkEvent["type"]>([
   "prompt.rendered",
+  "provider.requested",
   "text.delta",
   "reasoning.delta",
   "provider.throttled",
@@ -33,18 +36,6 @@ export const eventsOfSpans: ReadonlySet<FrameworkEvent["type"]> = /* @__PURE__ *
   "prompt.failed",
 ]);
 
-interface Call {
-  readonly name: string;
-  readonly span: Span | undefined;
-  readonly inside: Context;
-  /** NaN: there are no metrics. */
-  readonly startedAt: number;
-  /** Whether the event of a success came, which a veto may follow. */
-  succeeded: boolean;
-  /** The changes that were undone; a call that did not run has none, though its policy may have looked at the state. */
-  undone: { readonly attributes: Attributes; readonly at: number } | undefined;
-}
-
 /** The spans of one evaluation. */
 export class TracedEvaluation {
   readonly #telemetry: Telemetry;
@@ -53,6 +44,7 @@ export class TracedEvaluation {
   readonly #inside: Context;
   readonly #startedAt = systemClock.now();
   readonly #calls = new Map<string, Call>();
+  readonly #faults = new Faults();
   #chat: Chat | undefined;
   readonly #chatName: string;
   /** What all chat spans have, and what all spans of calls have; undefined: not made since the session is known. */
@@ -70,14 +62,14 @@ export class TracedEvaluation {
   #counted: Usage | undefined;
   #failure: { readonly code: string; readonly message: string } | undefined;
 
-  constructor(telemetry: Telemetry, step: EvaluationStep, around: Context, more: Attributes | undefined) {
+  constructor(telemetry: Telemetry, step: EvaluationStep, around: Context) {
     this.#telemetry = telemetry;
     this.#step = step;
     this.#chatName = `${operation.chat} ${step.model}`;
     this.#span = this.#start(`${operation.agent} ${step.promptName}`, SpanKind.INTERNAL, around, {
       [attribute.operation]: operation.agent,
       [attribute.agent]: step.promptName,
-      ...more,
+      ...this.#moreFor(step),
     });
     this.#inside = this.#span === undefined ? around : trace.setSpan(around, this.#span);
   }
@@ -88,38 +80,51 @@ export class TracedEvaluation {
   get inside(): Context {
     return this.#inside;
   }
+  /** @throws the first of what went wrong with the spans since the last time, so that the runtime logs it. */
+  report(): void {
+    this.#faults.report();
+  }
   /** The surroundings of a call, for an evaluation inside it. */
   insideCall(callId: string): Context | undefined {
     return this.#calls.get(callId)?.inside;
   }
 
   /** Returns the surroundings of an attempt; the first one of a turn begins its chat span. */
-  beginRequest(step: RequestStep, more: Attributes | undefined): Context {
+  beginRequest(step: RequestStep): Context {
     if (this.#chat?.turn === step.turn) return this.#chat.inside;
     this.#endChat();
     const around = this.#around();
     this.#chatAttributes ??= attributesOfChats(this.#step, this.#output, this.#ids);
-    const attributes = withMore({ ...this.#chatAttributes }, more);
+    const { metrics, maxContentBytes } = this.#telemetry;
+    const attributes = withMore({ ...this.#chatAttributes }, this.#moreFor(step));
     const span = this.#start(this.#chatName, SpanKind.CLIENT, around, attributes);
     const inside = span === undefined ? around : trace.setSpan(around, span);
-    this.#chat = new Chat(step.turn, span, inside, this.#telemetry.metrics);
-    this.#chat.showInput(step, this.#tools, this.#telemetry.maxContentBytes);
+    const isTimed = metrics !== undefined || this.#faults.keep(() => span?.isRecording()) === true;
+    const chat = (this.#chat = new Chat(step.turn, span, inside, isTimed));
+    this.#faults.keep(() => chat.showInput(step, this.#tools, maxContentBytes));
     this.#inferences += 1;
     return inside;
   }
 
   /** Returns the surroundings of a call, whose span begins. */
-  beginCall({ callId, name }: ToolStep, more: Attributes | undefined): Context {
-    const known = this.#calls.get(callId);
-    if (known !== undefined) return known.inside;
-    return this.#beginCall(callId, name, more).inside;
+  beginCall(step: ToolStep): Context {
+    const known = this.#calls.get(step.callId);
+    return known === undefined ? this.#beginCall(step).inside : known.inside;
   }
 
   event(event: FrameworkEvent): void {
     if (this.#ids === undefined) this.#identify(event);
+    this.#take(event);
+    this.report();
+  }
+
+  #take(event: FrameworkEvent): void {
     switch (event.type) {
       case "prompt.rendered":
         return this.#rendered(event);
+      case "provider.requested":
+        // Opened sections bring their tools.
+        return void (this.#tools = event.prompt?.tools ?? this.#tools);
       case "text.delta":
       case "reasoning.delta":
         return this.#chat?.received();
@@ -134,7 +139,6 @@ export class TracedEvaluation {
       case "prompt.failed":
         this.#failure = { code: event.code, message: event.message };
         return this.#settle(event.usage);
-      case "provider.requested":
       case "tool.requested":
       case "provider.tool":
       case "text.reset":
@@ -150,19 +154,14 @@ export class TracedEvaluation {
     }
   }
 
-  changed({ callIds, undone, slices, touched }: CallChanges): void {
-    for (const callId of callIds) {
+  changed(changes: CallChanges): void {
+    for (const callId of changes.callIds) {
       const call = this.#calls.get(callId);
       if (call === undefined) continue;
-      if (!undone) this.#endCall(callId, call, "committed");
-      else if (call.span?.isRecording() === true) {
-        const attributes = {
-          [attribute.slices]: slices().flatMap(({ name, kind }) => (kind === "state" ? [name] : [])),
-          [attribute.resources]: touched().map(({ name }) => name),
-        };
-        call.undone = { attributes, at: systemClock.now() };
-      }
+      if (changes.undone) this.#faults.keep(() => call.undoes(changes));
+      else this.#endCall(callId, call, "committed");
     }
+    this.report();
   }
 
   /** The evaluation is over; `error` is what it rejects with. */
@@ -172,8 +171,15 @@ export class TracedEvaluation {
       this.#endCall(callId, call, call.succeeded ? "committed" : "undone");
     }
     this.#endChat(code);
-    if (code !== undefined) failSpan(this.#span, code, this.#shown(this.#failure?.message));
-    this.#span?.end();
+    this.#faults.keep(() => {
+      if (code !== undefined) failSpan(this.#span, code, this.#shown(this.#failure?.message));
+    });
+    this.#faults.keep(() => this.#span?.end());
+    this.#faults.keep(() => this.#measure(code));
+    this.report();
+  }
+
+  #measure(code: string | undefined): void {
     const { metrics } = this.#telemetry;
     if (metrics === undefined) return;
     const of = dimensionsOf(this.#step, operation.agent, code);
@@ -184,12 +190,12 @@ export class TracedEvaluation {
 
   /** The first event says which session it is. */
   #identify({ sessionId }: FrameworkEvent): void {
-    this.#ids = { [attribute.conversation]: sessionId, [attribute.session]: sessionId };
+    const ids = (this.#ids = { [attribute.conversation]: sessionId, [attribute.session]: sessionId });
     this.#chatAttributes = undefined;
     this.#callAttributes = undefined;
-    this.#span?.setAttributes(this.#ids);
+    this.#faults.keep(() => this.#span?.setAttributes(ids));
     // A fork has its first event within its first request.
-    this.#chat?.span?.setAttributes(this.#ids);
+    this.#faults.keep(() => this.#chat?.span?.setAttributes(ids));
   }
 
   #rendered({ tools, output, params }: EventOf<"prompt.rendered">): void {
@@ -209,17 +215,17 @@ export class TracedEvaluation {
     if (ran && known === undefined) return;
     this.#toolCalls += known?.succeeded === true ? 0 : 1;
     // A call whose arguments do not fit, or of a tool that there is not, has no step.
-    const more = known ? undefined : this.#telemetry.moreFor({ kind: "tool", evaluationId, turn, callId, name });
-    const call = known ?? this.#beginCall(callId, name, more?.given);
+    const isOffered = known !== undefined || this.#tools.includes(name);
+    const call = known ?? this.#beginCall({ kind: "tool", evaluationId, turn, callId, name }, isOffered);
     const { maxContentBytes } = this.#telemetry;
-    if (maxContentBytes !== undefined && call.span?.isRecording() === true) {
+    this.#faults.keep(() => {
+      if (maxContentBytes === undefined || call.span?.isRecording() !== true) return;
       const shown = result.success && result.hideValue !== true ? (result.value ?? result.message) : result.message;
       call.span.setAttribute(attribute.toolArguments, valueJson(params, maxContentBytes));
       call.span.setAttribute(attribute.toolResult, valueJson(shown, maxContentBytes));
-    }
+    });
     if (result.success) call.succeeded = true;
     else this.#endCall(callId, call, ran ? "undone" : "not_run", result.message);
-    if (more?.thrown !== undefined) throw more.thrown.error;
   }
 
   /** Requests that were refused have cost something too: what no chat span says yet is the last one's. */
@@ -231,8 +237,13 @@ export class TracedEvaluation {
     if (rest.totalTokens > 0 || (rest.costUsd ?? 0) > 0) chat.usage = rest;
   }
 
+  /** undefined: nothing begins. Without a span what is below it stands below what is around. */
   #start(name: string, kind: SpanKind, around: Context, attributes: Attributes): Span | undefined {
-    return this.#telemetry.tracer?.startSpan(name, { kind, attributes }, around);
+    return this.#faults.keep(() => this.#telemetry.tracer?.startSpan(name, { kind, attributes }, around));
+  }
+
+  #moreFor(step: Step): Attributes | undefined {
+    return this.#faults.keep(() => this.#telemetry.moreFor(step));
   }
 
   /** Calls and requests stand beside each other, below the evaluation, wherever they were begun. */
@@ -243,34 +254,26 @@ export class TracedEvaluation {
       : trace.setSpan(active, this.#span);
   }
 
-  #beginCall(callId: string, name: string, more: Attributes | undefined): Call {
+  #beginCall(step: ToolStep, isOffered = true): Call {
+    const { callId } = step;
+    const name = isOffered ? step.name : unknownTool;
+    const shown = this.#shown(step.name) ?? name;
     const around = this.#around();
     this.#callAttributes ??= attributesOfCalls(this.#ids);
-    const attributes = ofCall(this.#callAttributes, name, callId);
-    const span = this.#start(`${operation.tool} ${name}`, SpanKind.INTERNAL, around, withMore(attributes, more));
+    const attributes = withMore(ofCall(this.#callAttributes, shown, callId), this.#moreFor(step));
+    const span = this.#start(`${operation.tool} ${name}`, SpanKind.INTERNAL, around, attributes);
     const inside = span === undefined ? around : trace.setSpan(around, span);
-    const startedAt = this.#telemetry.metrics === undefined ? Number.NaN : systemClock.now();
-    const call: Call = { name, span, inside, startedAt, succeeded: false, undone: undefined };
+    const call = new Call(name, span, inside, this.#telemetry.metrics);
     this.#calls.set(callId, call);
     return call;
   }
 
-  #endCall(callId: string, { span, name, startedAt, undone }: Call, outcome: string, message?: string): void {
+  #endCall(callId: string, call: Call, outcome: Parameters<Call["end"]>[0], message?: string): void {
     this.#calls.delete(callId);
-    const failed = outcome !== "committed";
-    if (undone !== undefined && outcome === "undone") span?.addEvent(spanEvent.undone, undone.attributes, undone.at);
-    span?.setAttribute(attribute.outcome, outcome);
-    if (failed) failSpan(span, "tool_error", this.#shown(message));
-    span?.end();
-    const { metrics } = this.#telemetry;
-    if (metrics === undefined) return;
-    const of = {
-      ...dimensionsOf(this.#step, operation.tool, failed ? "tool_error" : undefined),
-      [attribute.tool]: name,
-    };
-    metrics.seconds(metric.toolSeconds, systemClock.now() - startedAt, of);
-    if (outcome === "undone") metrics.add(metric.undone, 1, of);
+    call.end(outcome, this.#shown(message), this.#dimensionsOfCalls, this.#faults);
   }
+
+  readonly #dimensionsOfCalls = (errorType?: string): Attributes => dimensionsOf(this.#step, operation.tool, errorType);
 
   /** The last chat span waits for the evaluation's end, which says what was spent in all. */
   #endChat(code = "error"): void {
@@ -280,16 +283,13 @@ export class TracedEvaluation {
     const { usage } = chat;
     if (usage !== undefined) this.#counted = this.#counted === undefined ? usage : addUsage(this.#counted, usage);
     const { metrics } = this.#telemetry;
-    chat.end(
-      code,
-      this.#shown(this.#failure?.message),
-      metrics && { metrics, of: dimensionsOf(this.#step, operation.chat) },
-    );
+    const measured = metrics && { metrics, of: dimensionsOf(this.#step, operation.chat) };
+    chat.end(code, this.#shown(this.#failure?.message), measured, this.#faults);
   }
 
-  /** Messages of errors may hold anything that a prompt or an answer holds. */
-  #shown(message: string | undefined): string | undefined {
-    return this.#telemetry.maxContentBytes === undefined ? undefined : message;
+  /** Messages of errors, and names that a model made up, may hold anything that a prompt or an answer holds. */
+  #shown(text: string | undefined): string | undefined {
+    return this.#telemetry.maxContentBytes === undefined ? undefined : text;
   }
 }
 

@@ -23,12 +23,13 @@ export class Metrics {
     this.#made.set(name, made);
     made.add(value, of);
   }
-  usage({ inputTokens, outputTokens, cachedInputTokens, reasoningTokens, costUsd = 0 }: Usage, of: Attributes): void {
-    this.add(metric.inputTokens, inputTokens, of, "{token}");
-    this.add(metric.outputTokens, outputTokens, of, "{token}");
-    this.add(metric.cachedTokens, cachedInputTokens, of, "{token}");
-    this.add(metric.reasoningTokens, reasoningTokens, of, "{token}");
-    this.add(metric.cost, costUsd, of, "{USD}");
+  usage(usage: Usage, of: Attributes): void {
+    this.add(metric.inputTokens, usage.inputTokens, of, "{token}");
+    this.add(metric.outputTokens, usage.outputTokens, of, "{token}");
+    this.add(metric.cachedTokens, usage.cachedInputTokens, of, "{token}");
+    this.add(metric.cacheWriteTokens, usage.cacheWriteTokens, of, "{token}");
+    this.add(metric.reasoningTokens, usage.reasoningTokens, of, "{token}");
+    this.add(metric.cost, usage.costUsd ?? 0, of, "{USD}");
   }
 
   #histogram(name: string, unit: string): Histogram {

@@ -19,6 +19,7 @@ export const attribute = {
   inputTokens: "gen_ai.usage.input_tokens",
   outputTokens: "gen_ai.usage.output_tokens",
   cachedTokens: "gen_ai.usage.cache_read.input_tokens",
+  cacheWriteTokens: "gen_ai.usage.cache_write.input_tokens",
   reasoningTokens: "gen_ai.usage.reasoning.output_tokens",
   cost: "gen_ai.usage.cost",
   estimated: "proviso.usage.estimated",
@@ -46,6 +47,9 @@ export const attribute = {
 /** What `gen_ai.operation.name` says; each span begins its name with it. */
 export const operation = { agent: "invoke_agent", chat: "chat", tool: "execute_tool" } as const;
 
+/** The name of a tool that a model made up, in span names and metrics: its own word may say anything. */
+export const unknownTool = "_OTHER";
+
 /** Events of spans. */
 export const spanEvent = { throttled: "proviso.throttled", undone: "proviso.undone" } as const;
 
@@ -66,6 +70,7 @@ export const metric = {
   inputTokens: "gen_ai.client.inference.usage.input_tokens",
   outputTokens: "gen_ai.client.inference.usage.output_tokens",
   cachedTokens: "gen_ai.client.inference.usage.cache_read.input_tokens",
+  cacheWriteTokens: "gen_ai.client.inference.usage.cache_write.input_tokens",
   reasoningTokens: "gen_ai.client.inference.usage.reasoning.output_tokens",
   cost: "proviso.cost",
   waits: "proviso.throttle.waits",

@@ -29,7 +29,7 @@ import {
 import type { EvaluationStep } from "./attributes.ts";
 import { eventsOfSpans, TracedEvaluation } from "./evaluation.ts";
 import { Metrics } from "./metrics.ts";
-import type { MoreAttributes, Telemetry } from "./telemetry.ts";
+import type { Telemetry } from "./telemetry.ts";
 
 /** What spans and metrics show, and where they go. */
 export interface OpenTelemetryOptions {
@@ -97,13 +97,21 @@ class OpenTelemetry implements EachObserver {
 
   /** Two forks of one run, side by side, have one id: each has its spans by its own observer. */
   [ofEvaluation](): Observer | undefined {
-    const telemetry = this.#telemetry();
-    if (telemetry === undefined) return undefined;
+    let telemetry: Telemetry | undefined;
+    try {
+      telemetry = this.#telemetry();
+    } catch (error) {
+      return failing(error);
+    }
+    return telemetry && this.#observerWith(telemetry);
+  }
+
+  #observerWith(telemetry: Telemetry): Observer {
     let own: TracedEvaluation | undefined;
     const observer: SparingObserver & SurroundingObserver = {
       [usedEvents]: eventsOfSpans,
       [surround]: (step, begin) => {
-        if (step.kind !== "evaluation") return beginStep(own, step, telemetry, begin);
+        if (step.kind !== "evaluation") return beginStep(own, step, begin);
         return this.#beginEvaluation(telemetry, step, (evaluation, inside, end) => {
           own = evaluation;
           context.with(inside, begin, undefined, end);
@@ -130,7 +138,7 @@ class OpenTelemetry implements EachObserver {
     let working: Promise<T> | undefined;
     try {
       if (step.kind !== "evaluation") {
-        beginStep(this.#open.get(step.evaluationId), step, telemetry, () => void (working = work()));
+        beginStep(this.#open.get(step.evaluationId), step, () => void (working = work()));
       } else {
         this.#beginEvaluation(telemetry, step, (_, inside, end) => {
           working = context.with(inside, work).then(
@@ -158,8 +166,7 @@ class OpenTelemetry implements EachObserver {
     step: EvaluationStep,
     begin: (evaluation: TracedEvaluation, inside: Context, end: (error?: unknown) => void) => void,
   ): void {
-    const { given, thrown } = telemetry.moreFor(step);
-    const evaluation = new TracedEvaluation(telemetry, step, this.#aroundOf(step), given);
+    const evaluation = new TracedEvaluation(telemetry, step, this.#aroundOf(step));
     this.#open.set(step.evaluationId, evaluation);
     const end = (error?: unknown): void => {
       // Forks of one run, side by side, have its id.
@@ -167,7 +174,8 @@ class OpenTelemetry implements EachObserver {
       evaluation.end(error);
     };
     begin(evaluation, evaluation.inside.setValue(evaluationKey, evaluation), end);
-    if (thrown !== undefined) throw thrown.error;
+    // Now that the work has begun: the runtime logs it.
+    evaluation.report();
   }
 
   /**
@@ -184,15 +192,10 @@ class OpenTelemetry implements EachObserver {
     return span === undefined ? context.active() : trace.setSpan(context.active(), span);
   }
 
-  readonly #moreFor = (step: Step): MoreAttributes => {
+  readonly #moreFor = (step: Step): Attributes | undefined => {
     const { attributes } = this.#options;
-    if (attributes === undefined) return nothingMore;
-    try {
-      // Read here, where what a getter throws is caught.
-      return { given: { ...atOnce(attributes(step)) }, thrown: undefined };
-    } catch (error) {
-      return { given: undefined, thrown: { error } };
-    }
+    // Read here, where what a getter throws is caught.
+    return attributes && { ...atOnce(attributes(step)) };
   };
 
   /** undefined: no SDK is there. */
@@ -222,21 +225,27 @@ class OpenTelemetry implements EachObserver {
   }
 }
 
-const nothingMore: MoreAttributes = { given: undefined, thrown: undefined };
+/** Has the runtime log, for the whole evaluation, why it has no spans. */
+function failing(error: unknown): Observer {
+  const observer: SurroundingObserver = {
+    [surround](step) {
+      if (step.kind === "evaluation") throw error;
+    },
+  };
+  return observer;
+}
 
 /** Begins the span of a request or a call, and what is inside it; a step of an evaluation without spans has none. */
 function beginStep(
   evaluation: TracedEvaluation | undefined,
   step: Exclude<Step, EvaluationStep>,
-  { moreFor }: Telemetry,
   begin: () => void,
 ): void {
   if (evaluation === undefined) return begin();
-  const { given, thrown } = moreFor(step);
-  const inside = step.kind === "request" ? evaluation.beginRequest(step, given) : evaluation.beginCall(step, given);
+  const inside = step.kind === "request" ? evaluation.beginRequest(step) : evaluation.beginCall(step);
   context.with(inside, begin);
   // Now that the work has begun: the runtime logs it.
-  if (thrown !== undefined) throw thrown.error;
+  evaluation.report();
 }
 
 /** undefined: no content is shown. */

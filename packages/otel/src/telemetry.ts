@@ -8,13 +8,6 @@ export interface Telemetry {
   readonly metrics: Metrics | undefined;
   /** undefined: no content. */
   readonly maxContentBytes: number | undefined;
-  /** What the program adds to the span of a step. */
-  moreFor(step: Step): MoreAttributes;
-}
-
-/** What the program's own function gave, and what it threw. */
-export interface MoreAttributes {
-  /** undefined: nothing. */
-  readonly given: Attributes | undefined;
-  readonly thrown: { readonly error: unknown } | undefined;
+  /** What the program adds to the span of a step; undefined: nothing. It throws what the program's function throws. */
+  moreFor(step: Step): Attributes | undefined;
 }

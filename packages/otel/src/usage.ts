@@ -8,6 +8,7 @@ export function showUsage(span: Span, usage: Usage): void {
   span.setAttribute(attribute.inputTokens, usage.inputTokens);
   span.setAttribute(attribute.outputTokens, usage.outputTokens);
   span.setAttribute(attribute.cachedTokens, usage.cachedInputTokens);
+  if (usage.cacheWriteTokens > 0) span.setAttribute(attribute.cacheWriteTokens, usage.cacheWriteTokens);
   span.setAttribute(attribute.reasoningTokens, usage.reasoningTokens);
   if (usage.costUsd !== undefined) span.setAttribute(attribute.cost, usage.costUsd);
   if (usage.unpricedTokens !== undefined) span.setAttribute(attribute.unpricedTokens, usage.unpricedTokens);

@@ -291,7 +291,7 @@ describe("OTEL-5", () => {
       ["execute_tool note", "undone", "tool_error", SpanStatusCode.ERROR, [["proviso.undone", ["notes"]]]],
       ["execute_tool note", "undone", "tool_error", SpanStatusCode.ERROR, [["proviso.undone", ["notes"]]]],
       ["execute_tool asks", "not_run", "tool_error", SpanStatusCode.ERROR, []],
-      ["execute_tool unknown", "not_run", "tool_error", SpanStatusCode.ERROR, []],
+      ["execute_tool _OTHER", "not_run", "tool_error", SpanStatusCode.ERROR, []],
     ]);
   });
 

@@ -75,6 +75,28 @@ async function streamed<T>(
   }
 }
 
+/** A run of which a part is asked for; `begunBy`: where another one has its id by now, that is refused. */
+export interface Part {
+  readonly id: string;
+  readonly begunBy?: string | undefined;
+}
+
+/** The path of a part of a run. */
+export function pathTo({ id, begunBy }: Part, part: string, query: Parameters<typeof pathOf>[1] = {}): string {
+  const { segment, ...named } = segmentOf(id);
+  return pathOf(`run/${segment}/${part}`, { ...query, ...named, begunBy });
+}
+
+/** An id within a path. Dots alone would lead upwards, so they stand in the query. */
+export function segmentOf(id: string): { readonly segment: string; readonly id?: string } {
+  return id === "." || id === ".." ? { segment: "-", id } : { segment: encoded(id) };
+}
+
+/** Half of a surrogate pair, which an id of another store may have, cannot be in an address. */
+export function encoded(id: string): string {
+  return encodeURIComponent(id.toWellFormed());
+}
+
 /** A path with its query; what is undefined is left out. */
 export function pathOf(
   path: string,

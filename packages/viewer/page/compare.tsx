@@ -2,13 +2,14 @@ import type { RunRecord, RunSummary } from "@proviso/core";
 import type { RunComparison, RunRow } from "@proviso/viewer/runs";
 import { diffWordsWithSpace } from "diff";
 import { useEffect, useState } from "preact/hooks";
-import { get, pathOf } from "./api.ts";
+import { get, pathOf, pathTo, type Part } from "./api.ts";
 import { Fault, useLoading } from "./parts.tsx";
 import { hrefOf } from "./route.ts";
 import { clockTime, count, duration, oneLine, pretty, visible } from "./shown.ts";
 
 interface Compared extends RunComparison {
   readonly runs: { readonly a: RunSummary; readonly b: RunSummary };
+  readonly begunBy: { readonly a?: string; readonly b?: string };
 }
 
 const whats: Readonly<Record<NonNullable<RunComparison["parted"]>["what"], string>> = {
@@ -20,6 +21,9 @@ const whats: Readonly<Record<NonNullable<RunComparison["parted"]>["what"], strin
   end: "the end",
   length: "one has more steps",
 };
+
+/** Steps that are in the document at once. */
+const mostSteps = 2_000;
 
 /** Two runs side by side: equal steps are folded, the first that differs is in view. */
 export function Compare({ query }: { readonly query: URLSearchParams }) {
@@ -35,9 +39,12 @@ export function Compare({ query }: { readonly query: URLSearchParams }) {
         <Fault of={fault} />
       </main>
     );
-  const { parted, steps, usage, runs } = compared;
+  const { parted, steps, usage, runs, begunBy } = compared;
   const same = parted?.at ?? steps.length;
-  const shown = isOpen ? steps : steps.slice(same);
+  const folded = isOpen ? 0 : same;
+  // The first step that differs is among them, and what stands before it.
+  const from = Math.max(folded, Math.min((parted?.at ?? 0) - mostSteps / 2, steps.length - mostSteps));
+  const shown = steps.slice(from, from + mostSteps);
   const more =
     usage.a.totalTokens === 0 ? 0 : (100 * (usage.b.totalTokens - usage.a.totalTokens)) / usage.a.totalTokens;
   return (
@@ -64,9 +71,14 @@ export function Compare({ query }: { readonly query: URLSearchParams }) {
           </button>
         )}
       </p>
+      {shown.length < steps.length - folded && (
+        <p class="note">
+          Steps {count(from + 1)} to {count(from + shown.length)} of {count(steps.length)} are shown.
+        </p>
+      )}
       <div class="side-by-side" role="table" aria-label="Steps">
-        {shown.slice(0, 2_000).map((step, n) => {
-          const place = isOpen ? n : n + same;
+        {shown.map((step, n) => {
+          const place = from + n;
           const isFirst = place === parted?.at;
           return (
             <div key={place} class={`pair${step.same ? "" : " differs"}${isFirst ? " first-pair" : ""}`} role="row">
@@ -77,7 +89,12 @@ export function Compare({ query }: { readonly query: URLSearchParams }) {
         })}
       </div>
       {parted !== undefined && steps[parted.at] !== undefined && (
-        <Difference a={a} b={b} rows={steps[parted.at] as Compared["steps"][number]} what={parted.what} />
+        <Difference
+          a={{ id: a, begunBy: begunBy.a }}
+          b={{ id: b, begunBy: begunBy.b }}
+          rows={steps[parted.at] as Compared["steps"][number]}
+          what={parted.what}
+        />
       )}
     </main>
   );
@@ -119,8 +136,8 @@ function Cell(props: {
 
 /** The texts of the step at which they part, as a diff. */
 function Difference(props: {
-  readonly a: string;
-  readonly b: string;
+  readonly a: Part;
+  readonly b: Part;
   readonly rows: Compared["steps"][number];
   readonly what: NonNullable<RunComparison["parted"]>["what"];
 }) {
@@ -128,7 +145,7 @@ function Difference(props: {
   const [texts, setTexts] = useState<readonly [string, string] | undefined>(undefined);
   const fault = useLoading(
     async (signal) => setTexts([await textOf(a, rows.a, what, signal), await textOf(b, rows.b, what, signal)]),
-    [a, b],
+    [a.id, a.begunBy, b.id, b.begunBy],
   );
   if (texts === undefined) return <Fault of={fault} />;
   const [before, after] = texts;
@@ -158,12 +175,11 @@ function Difference(props: {
   );
 }
 
-async function textOf(id: string, row: RunRow | undefined, what: string, signal: AbortSignal): Promise<string> {
+async function textOf(of: Part, row: RunRow | undefined, what: string, signal: AbortSignal): Promise<string> {
   if (row === undefined) return "";
-  const own = `run/${encodeURIComponent(id)}/records`;
   const records = [
-    ...(await get<readonly RunRecord[]>(pathOf(own, { from: row.from, until: row.from }), signal)),
-    ...(await get<readonly RunRecord[]>(pathOf(own, { from: row.until, until: row.until }), signal)),
+    ...(await get<readonly RunRecord[]>(pathTo(of, "records", { from: row.from, until: row.from }), signal)),
+    ...(await get<readonly RunRecord[]>(pathTo(of, "records", { from: row.until, until: row.until }), signal)),
   ];
   for (const record of records.toReversed()) {
     if (record.kind !== "event") continue;

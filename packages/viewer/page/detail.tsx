@@ -2,7 +2,7 @@
 import type { JsonPatch, RunRecord, TouchedResource } from "@proviso/core";
 import type { RunRow, StateChange } from "@proviso/viewer/runs";
 import { useState } from "preact/hooks";
-import { get, pathOf } from "./api.ts";
+import { get, pathTo, type Part } from "./api.ts";
 import { Fault, TokensOf, useLoading } from "./parts.tsx";
 import { duration, oneLine, pretty } from "./shown.ts";
 
@@ -11,7 +11,7 @@ export type EventOf<Type extends EventRecord["event"]["type"]> = Extract<EventRe
 
 /** The records of a row. */
 export function useRecords(
-  own: string,
+  own: Part,
   row: RunRow,
   states = false,
 ): { records: readonly RunRecord[]; fault: string | undefined } {
@@ -20,12 +20,11 @@ export function useRecords(
   const fault = useLoading(
     async (signal) => {
       // What ends a row may stand far behind what begins it.
-      const begin = get<readonly RunRecord[]>(pathOf(`${own}/records`, { from, until, states }), signal);
-      const end = get<readonly RunRecord[]>(
-        pathOf(`${own}/records`, { from: until, until: until + 1, states }),
-        signal,
-      );
-      const known = new Map([...(await begin), ...(await end)].map((record) => [record.n, record]));
+      const [begin, end] = await Promise.all([
+        get<readonly RunRecord[]>(pathTo(own, "records", { from, until, states }), signal),
+        get<readonly RunRecord[]>(pathTo(own, "records", { from: until, until: until + 1, states }), signal),
+      ]);
+      const known = new Map([...begin, ...end].map((record) => [record.n, record]));
       setRecords([...known.values()]);
     },
     [own, from, until, states],
@@ -33,7 +32,7 @@ export function useRecords(
   return { records, fault };
 }
 
-export function Detail({ own, row }: { readonly own: string; readonly row: RunRow }) {
+export function Detail({ own, row }: { readonly own: Part; readonly row: RunRow }) {
   const { records, fault } = useRecords(own, row);
   const { kind, status, title, callId, durationMs, usage } = row;
   const events = records.flatMap((record) => (record.kind === "event" ? [record.event] : []));
@@ -141,7 +140,7 @@ export function Block({ title, value }: { readonly title: string; readonly value
 
 /** What a call did to the state. */
 export function Change(props: {
-  readonly own: string;
+  readonly own: Part;
   readonly row: RunRow;
   readonly callId: string;
   readonly didRun: boolean;
@@ -152,7 +151,7 @@ export function Change(props: {
   const fault = useLoading(
     // What it changed of resources stands behind its end.
     async (signal) =>
-      setChange(await get<StateChange | null>(pathOf(`${own}/change`, { call: callId, until: until + 12 }), signal)),
+      setChange(await get<StateChange | null>(pathTo(own, "change", { call: callId, until: until + 12 }), signal)),
     [own, callId, until],
   );
   if (!didRun) return null;

@@ -1,7 +1,7 @@
 // Results of an eval: its rows and variants, failures first.
 import type { AttemptView, EvalView, Interval } from "@proviso/viewer";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get } from "./api.ts";
+import { get, pathOf, segmentOf } from "./api.ts";
 import { Fault, useLoading } from "./parts.tsx";
 import { go, hrefOf, useKeys } from "./route.ts";
 import { oneLine } from "./shown.ts";
@@ -21,33 +21,47 @@ function own<T>(record: Readonly<Record<string, T>> | undefined, name: string): 
   return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
+/** The scorer that is shown, and what its best value is; undefined: it is not known. */
+interface Scoring {
+  readonly scorer: string;
+  readonly range: readonly [worst: number, best: number] | undefined;
+}
+
 /** Rows that are in the document at once. */
 const mostRows = 300;
 
 export function Matrix({ id, query }: { readonly id: string; readonly query: URLSearchParams }) {
   const [loaded, setLoaded] = useState<Loaded | undefined>(undefined);
   const [selected, select] = useState(0);
-  const fault = useLoading(async (signal) => setLoaded(await get(`eval/${encodeURIComponent(id)}`, signal)), [id]);
+  const fault = useLoading(
+    async (signal) => {
+      const { segment, ...named } = segmentOf(id);
+      setLoaded(await get(pathOf(`eval/${segment}`, named), signal));
+    },
+    [id],
+  );
   const { report, attempts = [] } = loaded ?? {};
   const scorers = useMemo(
     () => [...new Set(attempts.flatMap(({ scores }) => Object.keys(scores)))].toSorted(),
     [attempts],
   );
   const scorer = query.get("scorer") ?? scorers[0] ?? "";
+  const range = own(report?.ranges, scorer);
+  const by = useMemo((): Scoring => ({ scorer, range }), [scorer, range]);
   const status = query.get("status") ?? "";
   const differ = Number(query.get("differ") ?? "");
   const isInOrder = query.get("order") === "rows";
   const rows = useMemo(() => rowsOf(attempts), [attempts]);
   const shown = useMemo(() => {
-    const fitting = rows.filter((row) => fits(row, scorer, status, differ));
-    return isInOrder ? fitting : fitting.toSorted((a, b) => worst(a, scorer) - worst(b, scorer));
-  }, [rows, scorer, status, differ, isInOrder]);
+    const fitting = rows.filter((row) => fits(row, by, status, differ));
+    return isInOrder ? fitting : fitting.toSorted((a, b) => worst(a, by) - worst(b, by));
+  }, [rows, by, status, differ, isInOrder]);
   useEffect(() => {
     document.title = `${oneLine(report?.name ?? id)} · Proviso`;
   }, [report?.name, id]);
   const at = Math.min(selected, shown.length - 1);
   const first = [...(shown[at]?.cells.values() ?? [])].flat().find(({ runIds }) => runIds.length > 0)?.runIds[0];
-  const nextFailed = shown.findIndex((row, place) => place > at && worst(row, scorer) < 1);
+  const nextFailed = shown.findIndex((row, place) => place > at && worst(row, by) < 1);
   useKeys({
     j: () => select(Math.min(at + 1, shown.length - 1)),
     k: () => select(Math.max(at - 1, 0)),
@@ -117,6 +131,7 @@ export function Matrix({ id, query }: { readonly id: string; readonly query: URL
               <th key={variant} scope="col">
                 <VariantHead
                   name={variant}
+                  range={range}
                   score={own(own(report.scores, variant), scorer)}
                   difference={own(own(report.differences, variant), scorer)}
                   gates={gates.filter((gate) => gate.variant === variant && gate.scorer === scorer)}
@@ -130,7 +145,7 @@ export function Matrix({ id, query }: { readonly id: string; readonly query: URL
             <tr key={row.id} aria-selected={place === at} onClick={() => select(place)}>
               <th scope="row">{oneLine(row.label)}</th>
               {variants.map((variant) => (
-                <Cell key={variant} attempts={row.cells.get(variant) ?? []} scorer={scorer} />
+                <Cell key={variant} attempts={row.cells.get(variant) ?? []} by={by} />
               ))}
             </tr>
           ))}
@@ -148,14 +163,15 @@ export function Matrix({ id, query }: { readonly id: string; readonly query: URL
 
 function VariantHead(props: {
   readonly name: string;
+  readonly range: Scoring["range"];
   readonly score: Interval | undefined;
   readonly difference: Interval | undefined;
   readonly gates: EvalView["gates"];
 }) {
-  const { name, score, difference, gates } = props;
+  const { name, range, score, difference, gates } = props;
   return (
     <>
-      <b>{oneLine(name)}</b> {score !== undefined && <Whiskers of={score} />}
+      <b>{oneLine(name)}</b> {score !== undefined && <Whiskers of={score} range={range} />}
       {difference !== undefined && (
         <div>
           {signed(difference.value)} [{signed(difference.low)}, {signed(difference.high)}]
@@ -173,10 +189,10 @@ function VariantHead(props: {
   );
 }
 
-/** A value with its interval, on the scale from 0 to 1 or as far as it reaches. */
-function Whiskers({ of }: { readonly of: Interval }) {
+/** A value with its interval, on the scale of its range, or as far as it reaches. */
+function Whiskers({ of, range = [0, 1] }: { readonly of: Interval; readonly range: Scoring["range"] }) {
   const { value, low, high, confidence } = of;
-  const [from, until] = [Math.min(0, low), Math.max(1, high)];
+  const [from, until] = [Math.min(...range, low), Math.max(...range, high)];
   const x = (at: number): number => 4 + (92 * (at - from)) / (until - from);
   const text = `${value.toFixed(2)}, ${(100 * confidence).toFixed(0)} % between ${low.toFixed(2)} and ${high.toFixed(2)}`;
   return (
@@ -193,12 +209,16 @@ function Whiskers({ of }: { readonly of: Interval }) {
 }
 
 /** All repetitions of a row with a variant. */
-function Cell({ attempts, scorer }: { readonly attempts: readonly AttemptView[]; readonly scorer: string }) {
-  const isGood = attempts.length > 0 && attempts.every((attempt) => scoreOf(attempt, scorer) === 1);
-  const hasEnded = attempts.some(({ status }) => status !== "pending");
+function Cell({ attempts, by }: { readonly attempts: readonly AttemptView[]; readonly by: Scoring }) {
+  const { scorer, range } = by;
+  const isGood =
+    range !== undefined && attempts.length > 0 && attempts.every((attempt) => scoreOf(attempt, by) === range[1]);
+  const hasFailed = attempts.some(({ status }) => status === "failed");
+  // Without a range nothing says whether a value is good.
+  const isMarked = hasFailed || (range !== undefined && attempts.some(({ status }) => status !== "pending"));
   return (
     <td>
-      {hasEnded && <span class={isGood ? "good" : "bad"}>{isGood ? "✓ " : "✗ "}</span>}
+      {isMarked && <span class={isGood ? "good" : "bad"}>{isGood ? "✓ " : "✗ "}</span>}
       {attempts.map((attempt) => {
         const { repetition, status, runIds } = attempt;
         const score = own(attempt.scores, scorer);
@@ -232,32 +252,34 @@ function rowsOf(attempts: readonly AttemptView[]): readonly Row[] {
   return [...rows.values()];
 }
 
-/** undefined: it has none. A failed attempt has the least. */
-function scoreOf({ status, scores }: AttemptView, scorer: string): number | undefined {
-  if (status === "failed") return 0;
+/** undefined: it has none. A failed attempt has the worst. */
+function scoreOf({ status, scores }: AttemptView, { scorer, range }: Scoring): number | undefined {
+  if (status === "failed") return range?.[0];
   const score = own(scores, scorer);
   return score !== undefined && "value" in score ? score.value : undefined;
 }
 
 /** The mean score of a cell. */
-function meanOf(attempts: readonly AttemptView[], scorer: string): number | undefined {
-  const scores = attempts.map((attempt) => scoreOf(attempt, scorer)).filter((score) => score !== undefined);
+function meanOf(attempts: readonly AttemptView[], by: Scoring): number | undefined {
+  const scores = attempts.map((attempt) => scoreOf(attempt, by)).filter((score) => score !== undefined);
   return scores.length === 0 ? undefined : scores.reduce((sum, score) => sum + score, 0) / scores.length;
 }
 
-function meansOf({ cells }: Row, scorer: string): readonly number[] {
-  return [...cells.values()].map((attempts) => meanOf(attempts, scorer)).filter((mean) => mean !== undefined);
+function meansOf({ cells }: Row, by: Scoring): readonly number[] {
+  return [...cells.values()].map((attempts) => meanOf(attempts, by)).filter((mean) => mean !== undefined);
 }
 
-/** The least mean of a row; where something failed, below all others. */
-function worst(row: Row, scorer: string): number {
+/** The worst mean of a row, from 0 to 1; where something failed, below all others. */
+function worst(row: Row, by: Scoring): number {
+  const { range } = by;
   const hasFailed = [...row.cells.values()].flat().some(({ status }) => status === "failed");
-  return Math.min(1, ...meansOf(row, scorer)) - (hasFailed ? 1 : 0);
+  const means = range === undefined ? [] : meansOf(row, by).map((mean) => (mean - range[0]) / (range[1] - range[0]));
+  return Math.min(1, ...means) - (hasFailed ? 1 : 0);
 }
 
-function fits(row: Row, scorer: string, status: string, differ: number): boolean {
+function fits(row: Row, by: Scoring, status: string, differ: number): boolean {
   if (status !== "" && ![...row.cells.values()].flat().some((attempt) => attempt.status === status)) return false;
-  const means = meansOf(row, scorer);
+  const means = meansOf(row, by);
   return differ <= 0 || (means.length > 1 && Math.max(...means) - Math.min(...means) >= differ);
 }
 

@@ -1,6 +1,6 @@
 // Every view has an address behind "#".
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { pathOf, takeToken } from "./api.ts";
+import { encoded, pathOf, takeToken } from "./api.ts";
 
 export interface Route {
   readonly view: "runs" | "run" | "compare" | "eval";
@@ -35,8 +35,8 @@ export function hrefOf(
         ? ""
         : view
       : "run" in view
-        ? `run/${encodeURIComponent(view.run)}`
-        : `eval/${encodeURIComponent(view.eval)}`;
+        ? `run/${encoded(view.run)}`
+        : `eval/${encoded(view.eval)}`;
   return `#/${pathOf(path, query)}`;
 }
 

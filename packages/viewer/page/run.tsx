@@ -1,77 +1,25 @@
 import type { RunSummary } from "@proviso/core";
 import type { RunLimits, RunRow } from "@proviso/viewer/runs";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, live, pathOf } from "./api.ts";
-import { Bar, Fault, Live, Status, useLoading } from "./parts.tsx";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get, pathTo, type Part } from "./api.ts";
+import { Bar, Fault, Live, Status } from "./parts.tsx";
 import { Prompts, Raw, StateAfter, Tokens } from "./tabs.tsx";
 import { go, hrefOf, useKeys } from "./route.ts";
 import { Detail } from "./detail.tsx";
 import { Rows, type Placed } from "./rows.tsx";
+import { useRun } from "./run-rows.ts";
 import { costOf, count, dollars, duration, oneLine } from "./shown.ts";
-
-interface RowPage {
-  readonly rows: readonly RunRow[];
-  readonly from: number;
-  readonly total: number;
-  readonly last: number;
-  readonly version: number;
-}
-interface News {
-  readonly rows: readonly (readonly [number, RunRow])[];
-  readonly total: number;
-  readonly last: number;
-  readonly version: number;
-  readonly run: RunSummary | undefined;
-}
 
 const tabs = ["Transcript", "Prompt", "State", "Tokens", "Raw"] as const;
 type Tab = (typeof tabs)[number];
 const filters = ["failed", "undone", "waits"] as const;
 
-/** Rows of the first page; the others come behind it. */
-const firstRows = 500;
-
 /** A run: its rows, the selected one beside them, the limits at that moment. */
 export function Run({ id, query }: { readonly id: string; readonly query: URLSearchParams }) {
-  const own = `run/${encodeURIComponent(id)}`;
-  const [run, setRun] = useState<RunSummary | undefined>(undefined);
-  const [rows, setRows] = useState<readonly RunRow[]>([]);
-  const [isLive, setLive] = useState(false);
+  const { run, rows, begunBy, isLive, fault } = useRun(id);
+  const own = useMemo((): Part => ({ id, begunBy }), [id, begunBy]);
   const [isFollowing, follow] = useState(false);
-  const [limits, setLimits] = useState<RunLimits | undefined>(undefined);
-  const [anew, setAnew] = useState(0);
-  const last = useRef(-1);
-  const version = useRef<number | undefined>(undefined);
-  const fault = useLoading(
-    async (signal) => {
-      setRun(await get<RunSummary>(own, signal));
-      const all: RunRow[] = [];
-      for (let total = 1; all.length < total;) {
-        const limit = all.length === 0 ? firstRows : undefined;
-        const page = await get<RowPage>(pathOf(`${own}/rows`, { from: all.length, limit }), signal);
-        all.push(...page.rows);
-        [total, last.current, version.current] = [page.total, page.last, page.version];
-        setRows([...all]);
-        if (page.rows.length === 0) break;
-      }
-    },
-    [id, anew],
-  );
-  const isLoaded = version.current !== undefined;
-  useEffect(() => {
-    if (!isLoaded) return;
-    const heed = (news: News): void => {
-      if (news.run !== undefined) setRun(news.run);
-      if (news.version !== version.current) return setAnew((now) => now + 1);
-      last.current = news.last;
-      setRows((now) => {
-        const next = [...now];
-        for (const [place, row] of news.rows) next[place] = row;
-        return next;
-      });
-    };
-    return live<News>(() => pathOf("follow", { run: id, after: last.current }), heed, setLive);
-  }, [id, isLoaded]);
+  const [limits, setLimits] = useState<{ readonly of: RunLimits; readonly own: Part } | undefined>(undefined);
 
   const tab: Tab = tabs.find((name) => name.toLowerCase() === query.get("tab")) ?? "Transcript";
   const wanted = (Number(query.get("row")) || 1) - 1;
@@ -96,7 +44,8 @@ export function Run({ id, query }: { readonly id: string; readonly query: URLSea
   useEffect(() => {
     if (until === undefined) return;
     const ending = new AbortController();
-    get<RunLimits>(pathOf(`${own}/limits`, { n: until }), ending.signal).then(setLimits, () => {});
+    const loading = get<RunLimits>(pathTo(own, "limits", { n: until }), ending.signal);
+    loading.then((of) => setLimits({ of, own })).catch(() => {});
     return () => ending.abort();
   }, [own, until]);
 
@@ -128,7 +77,7 @@ export function Run({ id, query }: { readonly id: string; readonly query: URLSea
         </a>
         <h1>{oneLine(run?.promptName ?? id)}</h1>
         {run !== undefined && <Facts run={run} />}
-        <Limits of={limits} />
+        <Limits of={limits?.own === own ? limits.of : undefined} />
         <Live isLive={isLive} />
       </header>
       <Fault of={fault} />
@@ -184,7 +133,8 @@ export function Run({ id, query }: { readonly id: string; readonly query: URLSea
             onSelect={select}
             onLetGo={() => follow(false)}
           />
-          <aside class="side" aria-label={tab}>
+          {/* Nothing beside the rows of a run outlives it. */}
+          <aside key={begunBy} class="side" aria-label={tab}>
             {side}
             {row !== undefined && tab === "Prompt" && (
               <Prompts own={own} n={row.until} evaluationId={row.evaluationId} />

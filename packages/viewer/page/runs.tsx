@@ -28,13 +28,9 @@ export function Runs({ query }: { readonly query: URLSearchParams }) {
   const [isLive, setLive] = useState(false);
   const [selected, select] = useState(0);
   const [marked, setMarked] = useState<readonly string[]>([]);
-  const fault = useLoading(
-    async (signal) => {
-      setPage(await get<Page>(path, signal));
-      select(0);
-    },
-    [path],
-  );
+  const [begun, setBegun] = useState(0);
+  const fault = useLoading(async (signal) => setPage(await get<Page>(path, signal)), [path, begun]);
+  useEffect(() => select(0), [path]);
   const [evals, setEvals] = useState<readonly EvalSummary[]>([]);
   useLoading(async (signal) => setEvals(await get<readonly EvalSummary[]>("evals", signal)), []);
   const current = useRef(path);
@@ -43,7 +39,11 @@ export function Runs({ query }: { readonly query: URLSearchParams }) {
     () =>
       live<{ runs: readonly RunSummary[] }>(
         () => "follow",
-        ({ runs }) => setPage((now) => merged(now, runs, current.current === "runs")),
+        // A stream begins without any: what came before it is in the list.
+        ({ runs }) =>
+          runs.length === 0
+            ? setBegun((now) => now + 1)
+            : setPage((now) => merged(now, runs, current.current === "runs")),
         setLive,
       ),
     [],
@@ -78,7 +78,9 @@ export function Runs({ query }: { readonly query: URLSearchParams }) {
   const names = (of: "promptName" | "model"): readonly string[] => [...new Set(runs.map((run) => run[of]))].toSorted();
   const more = async (): Promise<void> => {
     const next = await get<Page>(pathOf("runs", { ...asked, cursor: page?.cursor }));
-    setPage({ runs: [...runs, ...next.runs], cursor: next.cursor });
+    // A run that was removed may be in the list again, as another one.
+    const again = new Set(next.runs.map(({ runId }) => runId));
+    setPage({ runs: [...runs.filter(({ runId }) => !again.has(runId)), ...next.runs], cursor: next.cursor });
   };
   return (
     <main class="runs">
@@ -205,13 +207,19 @@ function Choice(props: {
   );
 }
 
-/** Puts summaries that changed in their places; new runs come first where nothing is searched for. */
+/**
+ * Puts summaries that changed in their places; new runs come first where nothing is searched for, those that have the id of
+ * one that was removed too.
+ */
 function merged(now: Page | undefined, changed: readonly RunSummary[], isAll: boolean): Page | undefined {
   if (now === undefined) return now;
   const byId = new Map(changed.map((run) => [run.runId, run]));
-  const known = new Set(now.runs.map(({ runId }) => runId));
+  const isShown = ({ runId, startedAt }: RunSummary): boolean =>
+    (byId.get(runId)?.startedAt ?? startedAt) === startedAt;
+  const shown = now.runs.filter(isShown);
+  const known = new Set(shown.map(({ runId }) => runId));
   const fresh = isAll ? changed.filter(({ runId }) => !known.has(runId)) : [];
-  const runs = [...fresh, ...now.runs.map((run) => byId.get(run.runId) ?? run)];
+  const runs = [...fresh, ...shown.map((run) => byId.get(run.runId) ?? run)];
   return { ...now, runs };
 }
 

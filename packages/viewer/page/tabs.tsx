@@ -2,16 +2,16 @@
 import type { RenderedSection, RunRecord, Usage } from "@proviso/core";
 import type { RunRow } from "@proviso/viewer/runs";
 import { useState } from "preact/hooks";
-import { get, pathOf } from "./api.ts";
+import { get, pathTo, type Part } from "./api.ts";
 import { Block, Change, useRecords } from "./detail.tsx";
 import { Fault, useLoading } from "./parts.tsx";
 import { costOf, count, duration, oneLine, pretty, visible } from "./shown.ts";
 
-export function StateAfter(props: { readonly own: string; readonly row: RunRow; readonly place: number }) {
+export function StateAfter(props: { readonly own: Part; readonly row: RunRow; readonly place: number }) {
   const { own, row, place } = props;
   const [states, setStates] = useState<Readonly<Record<string, unknown>> | undefined>(undefined);
   const n = row.until + 1;
-  const fault = useLoading(async (signal) => setStates(await get(pathOf(`${own}/state`, { n }), signal)), [own, n]);
+  const fault = useLoading(async (signal) => setStates(await get(pathTo(own, "state", { n }), signal)), [own, n]);
   const names = Object.keys(states ?? {});
   return (
     <>
@@ -39,10 +39,10 @@ interface Sent {
 }
 
 /** The prompt of the row's evaluation as it was sent last. */
-export function Prompts(props: { readonly own: string; readonly n: number; readonly evaluationId: string }) {
+export function Prompts(props: { readonly own: Part; readonly n: number; readonly evaluationId: string }) {
   const { own, n, evaluationId } = props;
   const [records, setRecords] = useState<readonly RunRecord[]>([]);
-  const fault = useLoading(async (signal) => setRecords(await get(pathOf(`${own}/prompt`, { n }), signal)), [own, n]);
+  const fault = useLoading(async (signal) => setRecords(await get(pathTo(own, "prompt", { n }), signal)), [own, n]);
   const events = records.flatMap((record) =>
     record.kind === "event" && record.event.evaluationId === evaluationId ? [record.event] : [],
   );
@@ -101,26 +101,36 @@ function Section({ section, text }: { readonly section: RenderedSection; readonl
   );
 }
 
+/** Turns that are in the document at once. */
+const mostTurns = 2_000;
+
 export function Tokens({ rows }: { readonly rows: readonly RunRow[] }) {
   const turns = rows.filter(({ kind, usage }) => kind === "turn" && usage !== undefined);
   const names = ["turn", "input (cached)", "output (reasoning)", "$", "first text", "took"];
   return (
-    <table>
-      <thead>
-        <tr>
-          {names.map((name, place) => (
-            <th key={name} scope="col" class={place === 0 ? "" : "number"}>
-              {name}
-            </th>
+    <>
+      {turns.length > mostTurns && (
+        <p class="note">
+          The first {count(mostTurns)} of {count(turns.length)} turns are shown.
+        </p>
+      )}
+      <table>
+        <thead>
+          <tr>
+            {names.map((name, place) => (
+              <th key={name} scope="col" class={place === 0 ? "" : "number"}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {turns.slice(0, mostTurns).map((row) => (
+            <TokenLine key={row.from} row={row} usage={row.usage as Usage} />
           ))}
-        </tr>
-      </thead>
-      <tbody>
-        {turns.slice(0, 2_000).map((row) => (
-          <TokenLine key={row.from} row={row} usage={row.usage as Usage} />
-        ))}
-      </tbody>
-    </table>
+        </tbody>
+      </table>
+    </>
   );
 }
 
@@ -144,7 +154,7 @@ function TokenLine({ row, usage }: { readonly row: RunRow; readonly usage: Usage
   );
 }
 
-export function Raw({ own, row }: { readonly own: string; readonly row: RunRow }) {
+export function Raw({ own, row }: { readonly own: Part; readonly row: RunRow }) {
   const { records, fault } = useRecords(own, row, true);
   return (
     <>

@@ -174,7 +174,7 @@ const contents: Contents = {
   },
   resolved: { ...asking, callId: "c1", decision: { allowed: false, reason: "No." } },
   cancelled: { reason: "Enough." },
-  ended: { outcome: "failed", goesOn: true },
+  ended: { outcome: "failed", goesOn: true, staysOpen: true },
 };
 
 /** The entries, each of them once; they come in no order that a run has. */

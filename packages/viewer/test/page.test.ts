@@ -1,14 +1,22 @@
 // The page in a real Chromium. Skipped, and listed as such, where none is installed; CHROMIUM names one.
-import type { FrameworkEvent, RunReader, RunRecord, RunSummary } from "@proviso/core";
+import type {
+  AttemptView,
+  EvalReader,
+  EvalView,
+  FrameworkEvent,
+  RunReader,
+  RunRecord,
+  RunSummary,
+} from "@proviso/core";
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { findChromium, startChromium, type Browser, type Page } from "../../../scripts/chromium.ts";
 import { buildPage } from "../../../scripts/page.ts";
 import { hostileEvals, hostileReader } from "./hostile-reader.ts";
-import { hostile, opened, record, viewed } from "./viewer-support.ts";
+import { hostile, opened, record, usage, viewed } from "./viewer-support.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
 const executable = findChromium();
 
@@ -129,7 +137,8 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     const { viewer } = await viewed();
     const { page } = await shown(viewer.url);
     await at(page, "#/run/first?row=7");
-    await page.waitForSelector(".row");
+    // How many rows have room is known a moment after the first of them are there.
+    await poll(() => page.locator(".row").count()).toBe(14);
     const rows = await page.evaluate<{ text: string; line: string; bar: string }[]>("inPage.shownRows()");
     const undone = rows.filter(({ text }) => text.includes("undone"));
     expect(undone).toEqual([
@@ -141,7 +150,7 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     ]);
     expect(rows.filter(({ line }) => line === "line-through")).toEqual(undone);
     expect(rows.filter(({ text }) => text.includes("not run"))).toHaveLength(1);
-    expect(rows.some(({ text }) => /rate_limit, 2\.\d s \(Retry-After 2\)/.test(text))).toBe(true);
+    expect(rows.some(({ text }) => /rate_limit, \d+\.\d s \(Retry-After 2\)/.test(text))).toBe(true);
   });
 
   it("VIEW-7 VIEW-8 beside the rows stand the state before and after a call, and the limits at that row", async () => {
@@ -262,20 +271,183 @@ describe.runIf(executable !== undefined && inject("exhaustive"))("in a browser",
     expect(faults).toEqual([]);
   });
 
+  it("VIEW-11 a scorer's own range says what is good and what is worst; without one nothing is marked", async () => {
+    const attempts = [1, 0, 5].map((n): AttemptView => {
+      const scores = { mistakes: { value: n }, points: { value: 10 - 2 * n }, unknown: { value: n } };
+      const of = {
+        rowId: `row-${n}`,
+        variant: "now",
+        repetition: 1,
+        status: "answered",
+        usage,
+        durationMs: 1,
+      } as const;
+      return { ...of, scores, runIds: [] };
+    });
+    attempts.push({ ...attempts[0]!, rowId: "row-x", status: "failed", scores: {} });
+    const report: EvalView = {
+      name: "ranged",
+      runId: "ranged",
+      startedAt: "2026-11-23T12:00:00Z",
+      status: "done",
+      rows: 4,
+      variants: ["now"],
+      repetitions: 1,
+      baseline: { variant: "now" },
+      ranges: { mistakes: [5, 0], points: [0, 10] },
+      scores: { now: { points: { value: 6, low: 2, high: 8, confidence: 0.95 } } },
+      differences: {},
+      gates: [],
+    };
+    const evals: EvalReader = {
+      list: async () => [report],
+      report: async () => report,
+      async *attempts() {
+        yield* attempts;
+      },
+    };
+    const { reader } = await viewed();
+    const { page } = await shown((await opened(reader, { evals })).url);
+    const rows = async (scorer: string) => {
+      await at(page, `#/eval/ranged?scorer=${scorer}`);
+      await poll(() => page.inputValue("select[aria-label=scorer]")).toBe(scorer);
+      const texts = await page.locator(".matrix tbody tr").allInnerTexts();
+      return texts.map((text) => text.trim().replaceAll(/\s+/g, " "));
+    };
+    await page.waitForSelector("tbody tr");
+    expect(await rows("mistakes")).toEqual(["row-x ✗ failed", "row-5 ✗ 5", "row-1 ✗ 1", "row-0 ✓ 0"]);
+    expect(await rows("points")).toEqual(["row-x ✗ failed", "row-5 ✗ 0", "row-1 ✗ 8", "row-0 ✓ 10"]);
+    expect(await rows("unknown")).toEqual(["row-x ✗ failed", "row-1 1", "row-0 0", "row-5 5"]);
+  });
+
   it("VIEW-9 a record is on the page soon after it is written; follow keeps to the end and lets go", async () => {
     const { viewer, journal } = await viewed();
     const { page } = await shown(viewer.url);
-    await poll(() => page.locator(".live").innerText()).toContain("live");
-    await page.waitForTimeout(400);
+    await poll(() => page.locator(".live").innerText()).toBe("live");
     await record(journal, "fourth");
     const line = page.locator("tbody tr", { hasText: "fourth" });
-    await line.waitFor({ timeout: 5_000 });
+    await line.waitFor({ timeout: 120_000 });
     await poll(() => line.innerText()).toContain("executed");
     await at(page, "#/run/first");
     await page.getByRole("button", { name: "follow" }).click();
     await poll(() => page.locator(".row[aria-selected=true] .place").innerText()).toBe("14");
     await page.keyboard.press("k");
     expect(await page.getByRole("button", { name: "follow" }).getAttribute("aria-pressed")).toBe("false");
+  });
+
+  const titles = (page: Page) => page.locator(".row .title").allInnerTexts();
+
+  it("VIEW-9 a run that is removed and begun anew while its page is open is shown anew, and alone", async () => {
+    const { viewer, journal } = await viewed();
+    const { page, faults } = await shown(`${viewer.url}&/run/first?row=7`);
+    await poll(() => page.locator(".live").innerText()).toBe("live");
+    await poll(() => detail(page).innerText()).toContain("note_finding");
+    await journal.remove("first");
+    // What the page still shows is of no run that is there, and it says so.
+    await poll(() => page.locator("[role=alert]").allInnerTexts()).toEqual(['There is no run "first".']);
+    await record(journal, "first", { steps: [{ text: "Another one." }] });
+    await poll(() => titles(page)).toContain("Another one.");
+    expect((await titles(page)).join()).not.toContain("list the files");
+    await poll(() => detail(page).innerText()).not.toContain("note_finding");
+    expect(await page.locator("[role=alert]").count()).toBe(0);
+    expect(await page.locator("header").innerText()).toContain("15 tokens");
+    expect(faults.filter((fault) => !/40[49]/.test(fault))).toEqual([]);
+  });
+
+  it.each([
+    ["a page of its rows", "rows?from=500"],
+    ["its news", "follow"],
+    ["what stands beside a row", "limits"],
+  ])("VIEW-9 a run that is replaced while the page asks for %s is shown anew, and alone", async (_what, part) => {
+    const runs = replaceable(longRun(400), longRun(300, "other"));
+    const viewer = await opened(runs.reader);
+    const { page } = await shown(viewer.url);
+    let isReplaced = false;
+    await page.route(
+      (url) => url.href.includes(`/${part}`),
+      (route) => {
+        if (!isReplaced) runs.replace();
+        isReplaced = true;
+        return route.continue();
+      },
+    );
+    await at(page, "#/run/long");
+    await poll(() => heightOfRows(page)).toBeGreaterThan(0);
+    await poll(() => page.locator("header").innerText()).toContain("app/other");
+    await poll(() => titles(page).then((all) => all.join())).toContain("other 1");
+    expect((await titles(page)).join()).not.toContain("write 1");
+    expect(isReplaced).toBe(true);
+    // The rest of it comes too: all rows are those of the second run.
+    const rows = runs.rows();
+    await poll(() => page.locator(".row").first().getAttribute("aria-setsize")).toBe(String(rows));
+    await page.keyboard.press("g");
+    await poll(() => page.locator(".row[aria-selected=true] .place").innerText()).toBe(String(rows));
+    expect((await titles(page)).join()).not.toContain("write ");
+  });
+
+  it("VIEW-9 in the list another run that has the id of a removed one comes first, and stands there once", async () => {
+    const { viewer, journal } = await viewed();
+    const { page } = await shown(viewer.url);
+    await poll(() => page.locator(".live").innerText()).toBe("live");
+    await poll(() => page.locator("tbody tr").count()).toBe(3);
+    const ids = () => page.locator("tbody tr td:nth-child(2) small").allInnerTexts();
+    expect((await ids()).at(-1)).toBe("first");
+    await journal.remove("first");
+    await record(journal, "first", { steps: [{ text: "Another one." }], at: Date.now() });
+    await poll(async () => (await ids())[0]).toBe("first");
+    expect((await ids()).filter((id) => id === "first")).toHaveLength(1);
+  });
+
+  it("VIEW-3 VIEW-12 whatever ids runs and evals have, each view of them opens", async () => {
+    const { reader } = await viewed();
+    const ids = [".", "..", "-", "%2e%2e", "%", "a/../b", "?x=1&y#z", "__proto__", "half \ud800", `odd ${hostile}`];
+    const named = (id: string): string => (ids.includes(id) || id.includes("\ufffd") ? "first" : id);
+    const runs: RunReader = {
+      list: async () => {
+        const [one] = (await reader.list()).runs.filter(({ runId }) => runId === "first") as [RunSummary];
+        return { runs: ids.map((runId) => ({ ...one, runId })), cursor: undefined };
+      },
+      summary: async (id) => {
+        const found = await reader.summary(named(id));
+        return found && { ...found, runId: id };
+      },
+      records: (id, query) => reader.records(named(id), query),
+      begunBy: async (id) => reader.begunBy?.(named(id)),
+      follow: (query) => reader.follow({ ...query, runId: query.runId && named(query.runId) }),
+    };
+    const viewer = await opened(runs);
+    const { page, faults } = await shown(viewer.url);
+    for (const [place, id] of ids.entries()) {
+      await at(page, "#/");
+      await page.waitForSelector("tbody tr");
+      await page.locator("tbody tr a").nth(place).click();
+      await page.waitForSelector(".row");
+      await poll(() => page.locator(".live").innerText(), { timeout: 15_000 }).toBe("live");
+      expect(await page.locator("[role=alert]").count(), id).toBe(0);
+      await page.keyboard.press("j");
+      await poll(() => detail(page).innerText(), { timeout: 15_000 }).not.toBe("");
+      await at(page, `#/compare?${new URLSearchParams({ a: id, b: id }).toString()}`);
+      await poll(() => page.locator(".folded").innerText()).toContain("steps are the same");
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it("VIEW-10 of more than 2,000 turns or steps the page says which it shows", async () => {
+    const viewer = await opened(replaceable(longRun(2_500), longRun(2_500)).reader);
+    const { page } = await shown(viewer.url);
+    await at(page, "#/run/long?tab=tokens");
+    await poll(() => page.locator(".wide").innerText()).toContain("The first 2,000 of 2,500 turns are shown.");
+    expect(await page.locator(".wide tbody tr").count()).toBe(2_000);
+    await at(page, "#/compare?a=long&b=long");
+    await poll(() => page.locator(".folded").innerText()).toContain("All 5000 steps are the same.");
+    await page.getByRole("button", { name: "show 5000 equal steps" }).click();
+    await poll(() => page.locator(".compare .note").innerText()).toBe("Steps 1 to 2,000 of 5,000 are shown.");
+    // Where they part, the first step that differs is among them.
+    await at(page, "#/compare?a=long&b=shorter");
+    await poll(() => page.locator(".folded").innerText()).toContain("They part at step 4001");
+    await page.getByRole("button", { name: "equal steps" }).click();
+    await poll(() => page.locator(".compare .note").innerText()).toBe("Steps 3,001 to 5,000 of 5,000 are shown.");
+    expect(await page.locator(".first-pair").count()).toBe(1);
   });
 
   it.each(["light", "dark"] as const)("VIEW-12 the contrast of every text is at least 4.5, %s", async (scheme) => {
@@ -340,8 +512,38 @@ async function heightOfRows(page: Page): Promise<number> {
   return (await page.locator(".all").boundingBox())?.height ?? 0;
 }
 
+/** A run "long" that another one takes the place of; "shorter" is its first 2,000 turns, and no more. */
+function replaceable(first: RunReader, second: RunReader) {
+  let now = first;
+  const ending = new AbortController();
+  const reader: RunReader = {
+    list: () => now.list(),
+    summary: (id) => now.summary(id === "shorter" ? "long" : id),
+    records: (id, query) =>
+      id === "shorter" ? now.records("long", { ...query, until: 8_000 - 1 }) : now.records(id, query),
+    begunBy: async (id) => `${id} ${now === first ? "first" : "second"}`,
+    async *follow({ runId, after, signal }) {
+      // It ends where the run is removed.
+      yield* [];
+      const begun = now;
+      if (begun === second && after < 0 && runId !== undefined) yield* second.records(runId, { limit: 1 });
+      const over = AbortSignal.any([signal, ...(begun === first ? [ending.signal] : [])]);
+      await new Promise<void>((done) => {
+        if (over.aborted) done();
+        over.addEventListener("abort", () => done());
+      });
+    },
+  };
+  const replace = (): void => {
+    now = second;
+    ending.abort();
+  };
+  const rows = (): number => (now === first ? 800 : 600);
+  return { reader, replace, rows };
+}
+
 /** A run of four events a turn, in a store of its own: whatever implements RunReader can be shown. */
-function longRun(turns: number): RunReader {
+function longRun(turns: number, word = "write"): RunReader {
   const records: RunRecord[] = [];
   const usage = {
     inputTokens: 10,
@@ -365,7 +567,7 @@ function longRun(turns: number): RunReader {
       ? { success: false, message: "No." }
       : { success: true, message: "Yes.", value: turn, hideValue: false };
     add({ type: "provider.requested", turn, attempt: 1, messages: turn });
-    const toolCalls = [{ id: callId, name: "write", arguments: given }];
+    const toolCalls = [{ id: callId, name: word, arguments: given }];
     add({
       type: "provider.responded",
       turn,
@@ -373,16 +575,16 @@ function longRun(turns: number): RunReader {
       finishReason: "tool_call",
       durationMs: 1,
       model: "m",
-      text: `write ${turn}`,
+      text: `${word} ${turn}`,
       toolCalls,
     });
-    add({ type: "tool.requested", turn, callId, name: "write", arguments: given });
-    add({ type: "tool.invoked", turn, callId, name: "write", params: { n: turn }, result, durationMs: 1, ran: true });
+    add({ type: "tool.requested", turn, callId, name: word, arguments: given });
+    add({ type: "tool.invoked", turn, callId, name: word, params: { n: turn }, result, durationMs: 1, ran: true });
   }
   const summary: RunSummary = {
     runId: "long",
     sessionId: "s",
-    promptName: "app/long",
+    promptName: word === "write" ? "app/long" : `app/${word}`,
     provider: "p",
     model: "m",
     startedAt: 1_000,

@@ -334,7 +334,7 @@ it("VIEW-5 VIEW-9 a run that goes on: what the attempt did not go on from is lef
   expect(after.map(({ n }) => n)).not.toEqual(expect.arrayContaining(before.map(({ n }) => n)));
   const view = await views.of("r");
   expect(view.rows).toEqual((await new RunViews(fresh).of("r")).rows);
-  expect(view.version).toBe(version + 1);
+  expect(view.version).toBeGreaterThan(version);
   expect(view.rows.map(({ kind, status }) => `${kind} ${status}`)).toContain("said done");
   expect(view.rows.filter(({ kind }) => kind === "end").map(({ status }) => status)).toEqual(["done"]);
   expect(await early.summary("r")).toMatchObject({ status: "executed", toolCalls: 1 });
@@ -342,7 +342,15 @@ it("VIEW-5 VIEW-9 a run that goes on: what the attempt did not go on from is lef
 });
 
 it("VIEW-9 the follower of all runs has what is kept from now on, of each run", async () => {
-  const journal = memoryJournal();
+  const store = memoryStore();
+  let lists = 0;
+  const journal = createJournal({
+    ...store,
+    async *list() {
+      yield* store.list();
+      lists += 1;
+    },
+  });
   for (let n = 0; n < 40; n++) await answered(journal, `old ${n}`, "old", "Old.");
   const reader = journalRuns(journal);
   const ending = new AbortController();
@@ -352,7 +360,7 @@ it("VIEW-9 the follower of all runs has what is kept from now on, of each run", 
       if (record.kind === "event") seen.push(`${record.runId} ${record.event.type}`);
     }
   })();
-  await new Promise((done) => setTimeout(done, 250));
+  await expect.poll(() => lists).toBeGreaterThan(0);
   await answered(journal, "new 1", "new", "New.");
   await answered(journal, "new 2", "new", "New.");
   await expect.poll(() => seen.length).toBe(8);
@@ -387,7 +395,7 @@ it.each(["memory", "folder", "sqlite", "a file that is opened to read"])(
     await expect.poll(() => seen.length).toBe(4);
     expect(await reader.summary("a")).toMatchObject({ promptName: "app/first" });
     const before = await rowsOf();
-    const { version } = await views.of("a");
+    const { begunBy } = await views.of("a");
     await journal.remove("a");
     await answered(journal, "a", "second", "Second.");
     await following;
@@ -399,7 +407,8 @@ it.each(["memory", "folder", "sqlite", "a file that is opened to read"])(
     expect(summary).toMatchObject({ promptName: "app/second", turns: 1, status: "executed" });
     expect((summary?.endedAt ?? 0) - (summary?.startedAt ?? 0)).toBeGreaterThanOrEqual(0);
     const after = await rowsOf();
-    expect([after.length, (await views.of("a")).version]).toEqual([before.length, version + 1]);
+    expect(after).toHaveLength(before.length);
+    expect((await views.of("a")).begunBy).not.toBe(begunBy);
     expect(after.join()).toContain("Second.");
     expect(after.join()).not.toContain("First.");
     await expect.poll(() => all.filter((id) => id === second).length).toBe(4);

@@ -93,7 +93,7 @@ export async function opened(
   return { ...viewer, token: viewer.url.split("#t=")[1] ?? "" };
 }
 
-const usage = {
+export const usage = {
   inputTokens: 10,
   outputTokens: 5,
   totalTokens: 15,
@@ -115,6 +115,7 @@ function evalResults(): EvalReader {
     variants: ["now", "brief"],
     repetitions: 2,
     baseline: { variant: "now" },
+    ranges: { correct: [0, 1] },
     scores: { now: { correct: interval(0.5) }, brief: { correct: interval(0.8) } },
     differences: { brief: { correct: interval(0.3) } },
     gates: [{ scorer: "correct", variant: "brief", gate: "at least", bound: 0.7, verdict: "unsettled" }],

@@ -13,8 +13,14 @@ const model: ModelProvider = {
     if (asked.includes("refuse")) {
       return { failure: "provider", reason: "content_filter", message: "That is refused.\u001b[2J" };
     }
+    if (asked.includes("quit")) {
+      // The events so far are printed before.
+      await new Promise((later) => setImmediate(later));
+      process.exit(0);
+    }
     if (asked.includes("wait")) {
       onDelta?.({ kind: "text", text: "This much" });
+      (globalThis as { readonly waits?: () => void }).waits?.();
       await new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason as Error)));
     }
     const turns = messages.filter(({ role }) => role === "user").length;

@@ -15,3 +15,13 @@ export const measure = definePrompt({
   text: "Measure this.",
 });
 export const fixed = definePrompt({ key: "fixed", text: "Say yes." }).bind();
+/** The schema changes what it is given. */
+export const changing = definePrompt({
+  key: "changing",
+  params: z.object({
+    word: z.string().transform((word) => `<${word}>`),
+    size: z.string().transform(Number),
+    tone: z.string(),
+  }),
+  text: "Say {{word}} {{size}} {{tone}}.",
+}).bind({ word: "yes", size: "5", tone: "softly" });

@@ -12,6 +12,7 @@ const adapter = modelAdapter({
   async generate({ messages, signal }) {
     const asked = messages.at(-1)?.text ?? "";
     if (asked.includes("wait")) {
+      (globalThis as { readonly waits?: () => void }).waits?.();
       await new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason as Error)));
     }
     if (asked.includes("refuse")) return { failure: "provider", reason: "api_key", message: "No key." };

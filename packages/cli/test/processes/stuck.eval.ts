@@ -9,7 +9,12 @@ const adapter = modelAdapter({
   model: "waiting-1",
   capabilities: { tools: true, nativeOutput: true },
   generate: ({ signal }) =>
-    new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason as Error))),
+    new Promise((_, fail) =>
+      signal.addEventListener("abort", () => {
+        console.error("interrupted once");
+        fail(signal.reason as Error);
+      }),
+    ),
 });
 const create = (): object => {
   console.error("an attempt has begun");

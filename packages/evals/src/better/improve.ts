@@ -16,10 +16,11 @@ import { listed, namedRows, type NamedRow } from "../data/rows.ts";
 import { defineEval, definitionOf, scorerOf, type AnyDefinition } from "../define/define-eval.ts";
 import type { Data, Eval } from "../definition.ts";
 import type { AttemptRecord, Difference, EvalReport } from "../results.ts";
-import { memoryEvalStore } from "../run/memory-store.ts";
-import { runOptionNames, type RunOptions } from "../run/options.ts";
+import { checkRunOptions, runOptionNames, type RunOptions } from "../run/options.ts";
+import { rowsToRun } from "../run/part.ts";
 import { runEval } from "../run/run-eval.ts";
-import { checkComparison, notWorse, sidesOf, type Acceptance } from "./not-worse.ts";
+import { checkComparison, checkSides, notWorse, sidesOf, type Acceptance } from "./not-worse.ts";
+import { sharedStore } from "./shared-store.ts";
 import { ownField } from "../own-field.ts";
 
 /** A candidate and how it did on the train rows. */
@@ -88,7 +89,8 @@ const names = {
  * Asks for candidates, compares each with what is stored on the train rows, and asks once, with the best, on the test rows
  * whether it may be stored. Only the definition's first variant runs, and its data are not read.
  * @throws {DefinitionError} before anything is spent: fewer than 2 train rows or groups, train and test that share
- * a row or a group, rows with prompts of several templates, an unknown scorer. And whatever `runEval`, `propose` and the store of overrides reject with.
+ * a row or a group, a sample that is larger than either part, rows with prompts of several templates, an unknown scorer,
+ * `compareWith`, `onlyVariants` and `onlyRows`. And whatever `runEval`, `propose` and the store of overrides reject with.
  */
 export async function improve<Row extends object>(
   definition: Eval,
@@ -97,20 +99,17 @@ export async function improve<Row extends object>(
   const { train, test, scorer, margin = 0, rounds = 5, overrides, propose, ...run } = options;
   checkOptionNames("improve", options, names);
   const given = definitionOf(definition);
-  checkComparison(given, { scorer, margin });
+  checkComparison(given, { scorer, margin, ...run });
   checkTag(overrides.tag);
   if (!Number.isSafeInteger(rounds) || rounds < 1) {
     throw new DefinitionError(`rounds has to be a whole number from 1, not ${describeValue(rounds)}.`);
   }
-  const bounds = boundsOf(run, given.timeoutMs);
-  const parts = { train: await namedRows(train, given, bounds), test: await namedRows(test, given, bounds) };
-  checkEnough(parts.train);
-  checkApart(parts.train, parts.test);
+  const parts = await checkedParts(given, { train, test }, run);
   const descriptor = descriptorOf(given, [...parts.train, ...parts.test]);
   const { store, tag } = overrides;
   const current = await store.resolve(descriptor, tag);
   // What is stored runs once on each row, however many rounds there are, and all of it has one budget.
-  const shared: RunOptions = { ...run, budget: trackerOf(run.budget), store: run.store ?? memoryEvalStore() };
+  const shared: RunOptions = { ...run, budget: trackerOf(run.budget), ...sharedStore(run) };
   const search = new Search({ ...given, data: parts.train.map(({ row }) => row) }, { current, scorer, shared });
   for (let round = 0; round < rounds && search.ended === undefined; round++) {
     const proposed = await propose(search.rounds, search.refused);
@@ -147,6 +146,26 @@ export async function improve<Row extends object>(
   }
   await store.upsert(descriptor, { ...best, tag });
   return { rounds: history, refused, best, acceptance };
+}
+
+/** The rows of both parts. @throws {DefinitionError} for rows and options with which nothing could be compared. */
+async function checkedParts<Row extends object>(
+  given: AnyDefinition,
+  { train, test }: Pick<ImproveOptions<Row>, "train" | "test">,
+  run: RunOptions,
+): Promise<Readonly<Record<"train" | "test", readonly NamedRow<object>[]>>> {
+  checkRunOptions(run);
+  checkSides("improve", run);
+  if (run.onlyRows !== undefined) {
+    throw new DefinitionError("improve takes its rows from train and test: leave out onlyRows.");
+  }
+  const bounds = boundsOf(run, given.timeoutMs);
+  const parts = { train: await namedRows(train, given, bounds), test: await namedRows(test, given, bounds) };
+  // A sample is drawn from either part, so both have to have as many rows.
+  for (const part of Object.values(parts)) rowsToRun(part, run);
+  checkEnough(rowsToRun(parts.train, run));
+  checkApart(parts.train, parts.test);
+  return parts;
 }
 
 interface SearchParts {
@@ -188,7 +207,7 @@ class Search {
   async compare(candidates: readonly PromptOverride[]): Promise<void> {
     const { current, scorer, shared } = this.#parts;
     const named = candidates.map((candidate, at) => [`candidate ${at + 1}`, candidate] as const);
-    const sides = sidesOf(this.#definition, current, Object.fromEntries(named));
+    const sides = sidesOf(this.#definition, scorer, { current, candidates: Object.fromEntries(named) });
     const report = await runEval(defineEval({ ...sides, gates: {} }), shared);
     this.spent = addUsage(this.spent, report.spent);
     if (report.ended !== undefined) this.ended = report.ended;

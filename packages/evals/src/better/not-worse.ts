@@ -4,6 +4,7 @@ import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { defineEval, definitionOf, type AnyDefinition } from "../define/define-eval.ts";
 import type { Eval, Variant } from "../definition.ts";
+import { judgePartsOf } from "../judges/judge.ts";
 import { gateLine } from "../report/gate-line.ts";
 import type { Difference } from "../results.ts";
 import { runOptionNames, type RunOptions } from "../run/options.ts";
@@ -39,21 +40,22 @@ const names = { ...runOptionNames, scorer: true, margin: true } as const;
  * Returns a function that accepts an override which loses no more than `margin` on the rows of an eval: the interval's low
  * end is at least -margin. The eval's first variant runs twice, with what is stored and with the candidate, whatever other
  * variants there are. A run that ends before all attempts are made accepts nothing.
- * @throws {DefinitionError} for an unknown scorer or option and a margin below 0; when it is called, whatever `runEval`
- * rejects with.
+ * @throws {DefinitionError} for an unknown scorer or option and a margin below 0; `compareWith` and `onlyVariants`, because
+ * what is stored is compared with the candidate alone; when it is called, whatever `runEval` rejects with.
  */
 export function notWorse(definition: Eval, options: NotWorseOptions): Accept {
   const { scorer, margin = 0, ...run } = options;
   checkOptionNames("notWorse", options, names);
+  checkSides("notWorse", run);
   const given = definitionOf(definition);
-  checkComparison(given, { scorer, margin });
+  checkComparison(given, { scorer, margin, ...run });
   return async (candidate, current) => {
-    const compared = sidesOf(given, current, { candidate });
+    const compared = sidesOf(given, scorer, { current, candidates: { candidate } });
     const gates = { [scorer]: { noWorseBy: margin, unsettled: "fail" } } as const;
     const report = await runEval(defineEval({ ...compared, gates }), run);
     const { spent, ended } = report;
     const difference = ownField(report.differences["candidate"], scorer);
-    const [gate] = report.gates;
+    const gate = report.gates.find(({ variant }) => variant === "candidate");
     if (ended !== undefined && ended.why !== "settled") {
       return { accepted: false, why: `The comparison ended early: ${ended.message}`, difference, spent };
     }
@@ -62,10 +64,10 @@ export function notWorse(definition: Eval, options: NotWorseOptions): Accept {
   };
 }
 
-/** @throws {DefinitionError} for a scorer that the eval does not have, and a margin that cannot be. */
+/** @throws {DefinitionError} for a scorer that the eval does not have, a margin that cannot be, and workers. */
 export function checkComparison(
   { name, scorers }: AnyDefinition,
-  { scorer, margin }: { readonly scorer: string; readonly margin: number },
+  { scorer, margin, workers }: { readonly scorer: string; readonly margin: number } & Pick<RunOptions, "workers">,
 ): void {
   if (!Object.hasOwn(scorers, scorer)) {
     const known = Object.keys(scorers).join(", ");
@@ -74,13 +76,33 @@ export function checkComparison(
   if (!(Number.isFinite(margin) && margin >= 0)) {
     throw new DefinitionError(`The margin has to be a number from 0, not ${describeValue(margin)}.`);
   }
+  if (workers !== undefined) {
+    throw new DefinitionError("Candidates are variants that no worker has: compare them without workers.");
+  }
 }
 
-/** Returns the eval with what is stored as its baseline, "current", and each candidate as a variant of its name. */
+/** @throws {DefinitionError} for options that would compare something else than what is stored with a candidate. */
+export function checkSides(what: string, { compareWith, onlyVariants }: RunOptions): void {
+  for (const [name, given] of Object.entries({ compareWith, onlyVariants })) {
+    if (given === undefined) continue;
+    throw new DefinitionError(`${what} compares a candidate with what is stored: leave out ${name}.`);
+  }
+}
+
+/**
+ * Returns the eval with what is stored as its baseline, "current", and each candidate as a variant of its name. Judges
+ * cost something, so that only the one that decides is asked; functions that score are all kept.
+ */
 export function sidesOf(
   definition: AnyDefinition,
-  current: PromptOverride | undefined,
-  candidates: Readonly<Record<string, PromptOverride>>,
+  scorer: string,
+  {
+    current,
+    candidates,
+  }: {
+    readonly current: PromptOverride | undefined;
+    readonly candidates: Readonly<Record<string, PromptOverride>>;
+  },
 ): AnyDefinition {
   const { variants = {} } = definition;
   const [first = {}] = Object.values(variants);
@@ -89,7 +111,15 @@ export function sidesOf(
     return { ...first, overrides: { store: storeOf(own, all, first), tag: all[0]?.tag } };
   };
   const sides = Object.entries(candidates).map(([name, candidate]) => [name, side(candidate)] as const);
-  return { ...definition, variants: { current: side(current), ...Object.fromEntries(sides) } };
+  const scorers = Object.entries(definition.scorers).filter(
+    ([name, given]) => name === scorer || judgePartsOf(given) === undefined,
+  );
+  return {
+    ...definition,
+    variants: { current: side(current), ...Object.fromEntries(sides) },
+    scorers: Object.fromEntries(scorers),
+    pairScorers: {},
+  };
 }
 
 /** A store that has this override of the prompt which the candidates are for, and of other prompts what the variant has. */

@@ -1,7 +1,6 @@
 // What goes through Redis: jobs, what comes back, and the key that says that a run is alive.
 import { deadlineAt, DefinitionError, type Budget } from "@proviso/core";
-import { describeValue, messageOf } from "@proviso/core/internal";
-import { Redis } from "ioredis";
+import { describeValue } from "@proviso/core/internal";
 import type { AttemptRecord } from "../results.ts";
 import type { AttemptJob } from "../run/workers.ts";
 
@@ -15,9 +14,6 @@ export interface RedisOptions {
   readonly leaseMs?: number | undefined;
 }
 
-/** How BullMQ and we connect: a command waits for the server to come back. */
-export const patient = { maxRetriesPerRequest: null } as const;
-
 /** A job as plain JSON. */
 export interface QueuedAttempt {
   /** Made by each run: what it left behind is dropped. */
@@ -30,7 +26,13 @@ export interface QueuedAttempt {
 }
 
 /** What a worker answers. */
-export type AttemptAnswer = { readonly record: AttemptRecord } | { readonly refused: string };
+export type AttemptAnswer =
+  | { readonly record: AttemptRecord }
+  | {
+      readonly refused: string;
+      /** Whether the run seemed to have ended: one that lives hands the attempt out again. */
+      readonly hasEnded?: boolean;
+    };
 
 export function queued(run: string, { budget, ...job }: AttemptJob): QueuedAttempt {
   const { deadline, ...limits } = budget ?? {};
@@ -61,19 +63,4 @@ export function checkedRedis(caller: string, { url, queue = "proviso-evals", lea
     throw new DefinitionError(`${caller}: leaseMs must be a whole number, 1 or more, not ${describeValue(leaseMs)}.`);
   }
   return { url, queue, leaseMs };
-}
-
-/** Connects, and reconnects by itself later. @throws {DefinitionError} where no server answers. */
-export async function connected(url: string): Promise<Redis> {
-  const redis = new Redis(url, { ...patient, lazyConnect: true });
-  let fault: unknown;
-  redis.on("error", (error) => (fault = error));
-  try {
-    await redis.connect();
-    return redis;
-  } catch (error) {
-    redis.disconnect();
-    const { host } = new URL(url);
-    throw new DefinitionError(`No Redis answers at ${host}: ${messageOf(fault ?? error)}`, { cause: fault ?? error });
-  }
 }

@@ -1,22 +1,13 @@
 // The run's side: hands attempts out, and waits for what comes of them.
-import { systemClock } from "@proviso/core";
+import { DefinitionError, systemClock } from "@proviso/core";
 import { contentHash, setAlarm } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { systemId } from "@proviso/runtime/internal";
 import { Queue, QueueEvents, type Job } from "bullmq";
-import type { Redis } from "ioredis";
 import type { AttemptRecord } from "../results.ts";
 import type { AttemptJob, AttemptWorkers } from "../run/workers.ts";
-import {
-  aliveKey,
-  checkedRedis,
-  connected,
-  patient,
-  queued,
-  type AttemptAnswer,
-  type QueuedAttempt,
-  type RedisOptions,
-} from "./jobs.ts";
+import { OwnRedis } from "./connection.ts";
+import { aliveKey, checkedRedis, queued, type AttemptAnswer, type QueuedAttempt, type RedisOptions } from "./jobs.ts";
 
 export type { RedisOptions } from "./jobs.ts";
 
@@ -36,7 +27,6 @@ export function redisWorkers(options: RedisOptions): AttemptWorkers {
 }
 
 interface Open {
-  readonly redis: Redis;
   readonly queue: Queue<QueuedAttempt, AttemptAnswer>;
   readonly events: QueueEvents;
 }
@@ -44,58 +34,102 @@ interface Open {
 class RedisWorkers implements AttemptWorkers {
   readonly #options: ReturnType<typeof checkedRedis>;
   readonly #run = systemId();
+  readonly #redis: OwnRedis;
+  #made: Promise<Open> | undefined;
   #opening: Promise<Open> | undefined;
+  #isClosed = false;
   #stopBeat: (() => void) | undefined;
 
   constructor(options: ReturnType<typeof checkedRedis>) {
     this.#options = options;
+    this.#redis = new OwnRedis(options.url);
   }
 
   async run(job: AttemptJob, signal: AbortSignal): Promise<AttemptRecord> {
     signal.throwIfAborted();
-    const { queue, events } = await (this.#opening ??= this.#open());
+    if (this.#isClosed) throw new DefinitionError("These redisWorkers were closed by an earlier run: make new ones.");
+    const open = await this.#opened();
+    for (let handedOut = 1; ; handedOut++) {
+      const answer = await this.#handedOut(job, handedOut, { ...open, signal });
+      if ("record" in answer) return answer.record;
+      if (answer.hasEnded !== true || this.#isClosed) throw new Error(answer.refused);
+      // The run lives: its process stood still for longer than it is believed to live.
+      await this.#beat();
+    }
+  }
+
+  /** The first record of a key counts: BullMQ keeps one job of an id. */
+  async #handedOut(
+    job: AttemptJob,
+    time: number,
+    { queue, events, signal }: Open & { readonly signal: AbortSignal },
+  ): Promise<AttemptAnswer> {
     const { rowId, variant, repetition } = job.key;
-    // The first record of a key counts: BullMQ keeps one job of an id.
-    const jobId = `${this.#run}-${contentHash([rowId, variant, repetition])}`;
+    const jobId = `${this.#run}-${contentHash([rowId, variant, repetition])}${time === 1 ? "" : `-${time}`}`;
     const kept = { age: keptSeconds };
-    const handed = await queue.add(job.eval, queued(this.#run, job), {
-      jobId,
-      removeOnComplete: kept,
-      removeOnFail: kept,
-    });
-    const answer = await ended(handed, events, signal);
-    if ("refused" in answer) throw new Error(answer.refused);
-    return answer.record;
+    const options = { jobId, removeOnComplete: kept, removeOnFail: kept };
+    return ended(await queue.add(job.eval, queued(this.#run, job), options), events, signal);
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#stopBeat?.();
-    const open = await this.#opening?.catch(() => undefined);
-    if (open === undefined) return;
-    await open.redis.del(aliveKey(this.#options.queue, this.#run));
-    await Promise.all([open.queue.close(), open.events.close()]);
-    open.redis.disconnect();
+    if (this.#made !== undefined) await this.#redis.endAfter(this.#closed(this.#made));
+  }
+
+  async #closed(made: Promise<Open>): Promise<void> {
+    const { queue, events } = await made;
+    await Promise.all([this.#redis.del(aliveKey(this.#options.queue, this.#run)), queue.close(), events.close()]);
+  }
+
+  /** What could not be opened is opened again for the next attempt. */
+  #opened(): Promise<Open> {
+    if (this.#opening !== undefined) return this.#opening;
+    const opening = this.#open();
+    opening.catch(() => {
+      if (this.#opening === opening) this.#opening = undefined;
+    });
+    return (this.#opening = opening);
   }
 
   async #open(): Promise<Open> {
-    const { url, queue: name } = this.#options;
-    const redis = await connected(url);
-    const connection = { url, ...patient };
+    const open = await (this.#made ??= this.#make());
+    await this.#beat();
+    this.#beatLater();
+    await open.events.waitUntilReady();
+    return open;
+  }
+
+  #beat(): Promise<unknown> {
+    return this.#redis.set(aliveKey(this.#options.queue, this.#run), "1", "PX", believedMs);
+  }
+
+  #beatLater(): void {
+    if (this.#isClosed) return;
+    this.#stopBeat?.();
+    // A beat that Redis refuses for a moment is not the last.
+    const later = (): void => this.#beatLater();
+    this.#stopBeat = setAlarm(systemClock, beatMs, () => void this.#beat().then(later, later));
+  }
+
+  async #make(): Promise<Open> {
+    const { queue: name } = this.#options;
+    const connection = this.#redis;
+    try {
+      await connection.open();
+    } catch (error) {
+      this.#made = undefined;
+      throw error;
+    }
     const queue = new Queue<QueuedAttempt, AttemptAnswer>(name, { connection });
     const events = new QueueEvents(name, { connection });
-    // Connections are made again by themselves.
     // Each attempt in flight listens.
     queue.setMaxListeners(0);
     events.setMaxListeners(0);
+    // Connections are made again by themselves.
     queue.on("error", () => {});
     events.on("error", () => {});
-    const beat = async (): Promise<void> => {
-      await redis.set(aliveKey(name, this.#run), "1", "PX", believedMs);
-      this.#stopBeat = setAlarm(systemClock, beatMs, () => void beat().catch(() => {}));
-    };
-    await beat();
-    await events.waitUntilReady();
-    return { redis, queue, events };
+    return { queue, events };
   }
 }
 

@@ -6,16 +6,8 @@ import { WaitingError, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { Eval } from "../definition.ts";
 import { attemptServer, type ServingOptions } from "../run/workers.ts";
-import {
-  aliveKey,
-  checkedRedis,
-  connected,
-  jobOf,
-  patient,
-  type AttemptAnswer,
-  type QueuedAttempt,
-  type RedisOptions,
-} from "./jobs.ts";
+import { OwnRedis } from "./connection.ts";
+import { aliveKey, checkedRedis, jobOf, type AttemptAnswer, type QueuedAttempt, type RedisOptions } from "./jobs.ts";
 
 /** What `serveAttempts` takes. */
 export interface ServeOptions extends RedisOptions, ServingOptions {
@@ -37,13 +29,15 @@ const optionNames = {
   pacing: true,
 } as const;
 
+const ofEndedRun: AttemptAnswer = Object.freeze({ refused: "The run has ended.", hasEnded: true });
+
 /** How often a worker looks whether the runs live that it works for. */
 const lookMs = 1_000;
 
 /**
  * Makes attempts of these evals for the runs that hand them out with `redisWorkers`, until the signal fires. Give it the
  * same definitions: a job of another one is refused, and its run ends with a message that names both. What a killed worker
- * had is made by others after the lease.
+ * had is made by others after the lease. The signal ends it within seconds, also while Redis is away or hangs.
  * @throws {DefinitionError} for options that cannot be, no evals, two of one name, or where no Redis answers.
  */
 export async function serveAttempts(evals: readonly Eval[], options: ServeOptions): Promise<void> {
@@ -57,7 +51,13 @@ export async function serveAttempts(evals: readonly Eval[], options: ServeOption
   }
   const make = attemptServer(evals, { clock, random, newId, pacing });
   const { url, queue, leaseMs } = redisOptions;
-  const redis = await connected(url);
+  const redis = new OwnRedis(url);
+  try {
+    await redis.open(signal);
+  } catch (error) {
+    if (signal?.aborted === true) return;
+    throw error;
+  }
   const runs = new LivingRuns(redis, queue);
   const worker = new Worker<QueuedAttempt, AttemptAnswer>(
     queue,
@@ -65,7 +65,7 @@ export async function serveAttempts(evals: readonly Eval[], options: ServeOption
       const { data } = job;
       using run = await runs.of(data.run);
       try {
-        if (run.signal.aborted) return { refused: "The run has ended." };
+        if (run.signal.aborted) return ofEndedRun;
         const ending = signal === undefined ? run.signal : AbortSignal.any([run.signal, signal]);
         return { record: await make(jobOf(data), ending) };
       } catch (error) {
@@ -73,11 +73,11 @@ export async function serveAttempts(evals: readonly Eval[], options: ServeOption
           await job.moveToWait(token);
           throw new WaitingError();
         }
-        return { refused: messageOf(error) };
+        return run.signal.aborted ? ofEndedRun : { refused: messageOf(error) };
       }
     },
     {
-      connection: { url, ...patient },
+      connection: redis,
       concurrency,
       lockDuration: leaseMs,
       stalledInterval: Math.max(1, Math.floor(leaseMs / 2)),
@@ -91,9 +91,9 @@ export async function serveAttempts(evals: readonly Eval[], options: ServeOption
       signal?.addEventListener("abort", () => resolve(), { once: true });
     });
   } finally {
-    await worker.close();
-    runs.stop();
-    redis.disconnect();
+    runs.end();
+    // What could not be handed back is made by others when its lease has passed.
+    await redis.endAfter(worker.close());
   }
 }
 
@@ -103,6 +103,7 @@ class LivingRuns {
   readonly #queue: string;
   readonly #known = new Map<string, { readonly controller: AbortController; users: number }>();
   #stopTimer: (() => void) | undefined;
+  #isOver = false;
 
   constructor(redis: Redis, queue: string) {
     this.#redis = redis;
@@ -112,28 +113,35 @@ class LivingRuns {
   /** The signal fires when the run has ended. */
   async of(run: string): Promise<Disposable & { readonly signal: AbortSignal }> {
     let known = this.#known.get(run);
-    if (known === undefined) this.#known.set(run, (known = { controller: new AbortController(), users: 0 }));
+    // A run that seemed to have ended may live: its process stood still.
+    if (known === undefined || known.controller.signal.aborted)
+      this.#known.set(run, (known = { controller: new AbortController(), users: 0 }));
     known.users += 1;
     const { controller } = known;
     if (known.users === 1) await this.#look(run);
-    this.#stopTimer ??= setAlarm(systemClock, lookMs, () => void this.#again());
+    this.#lookLater();
     return {
       signal: controller.signal,
       [Symbol.dispose]: () => {
-        if (--known.users === 0) this.#known.delete(run);
+        if (--known.users === 0 && this.#known.get(run) === known) this.#known.delete(run);
       },
     };
   }
 
-  stop(): void {
+  /** Looks no more. */
+  end(): void {
+    this.#isOver = true;
     this.#stopTimer?.();
-    this.#stopTimer = undefined;
+  }
+
+  #lookLater(): void {
+    if (!this.#isOver) this.#stopTimer ??= setAlarm(systemClock, lookMs, () => void this.#again());
   }
 
   async #again(): Promise<void> {
     await Promise.all([...this.#known.keys()].map((run) => this.#look(run)));
-    this.stop();
-    if (this.#known.size > 0) this.#stopTimer = setAlarm(systemClock, lookMs, () => void this.#again());
+    this.#stopTimer = undefined;
+    if (this.#known.size > 0) this.#lookLater();
   }
 
   async #look(run: string): Promise<void> {

@@ -4,6 +4,7 @@ import { isRecord } from "@proviso/core/provider";
 import { hiddenField } from "@proviso/runtime/internal";
 import { bounded, Unsettled, type Bounds } from "../bounded.ts";
 import type { Data } from "../definition.ts";
+import { rowHash } from "./row-hash.ts";
 
 /** A row with its names. */
 export interface NamedRow<Row> {
@@ -84,7 +85,7 @@ export async function namedRows<Row extends object>(
       faults.push(`row ${place + 1} is no object`);
       continue;
     }
-    const read = readNames(row, { id, group });
+    const read = await readNames(row, { id, group }, bounds);
     if ("fault" in read) {
       faults.push(`row ${place + 1} ${read.fault}`);
       continue;
@@ -112,11 +113,13 @@ interface NamesOf<Row> {
 }
 
 /** The hash and the names of a row, or why it has none. */
-function readNames<Row extends object>(row: Row, { id, group }: NamesOf<Row>) {
+async function readNames<Row extends object>(row: Row, { id, group }: NamesOf<Row>, bounds: Bounds | undefined) {
   let hash: string;
   try {
-    hash = contentHash(row);
+    const hashing = rowHash(row);
+    hash = await (bounds === undefined ? hashing : bounded(hashing, bounds));
   } catch (error) {
+    if (error instanceof Unsettled) throw new Unsettled(error.why, `The data of the eval: ${error.message}`);
     return { fault: `cannot be written as JSON: ${messageOf(error)}` };
   }
   try {

@@ -1,6 +1,7 @@
 import { DefinitionError } from "@proviso/core";
 import { contentHash, describeValue } from "@proviso/core/internal";
 import type { Data } from "../definition.ts";
+import { rowHash } from "./row-hash.ts";
 import { idOf, readData } from "./rows.ts";
 
 interface Drawn<Row> {
@@ -28,7 +29,7 @@ export function sample<Row extends object>(
   return onceMore(async () => {
     const rows = await readData(data);
     if (rows.length < size) throw new DefinitionError(`A sample of ${size} cannot be drawn from ${rows.length} rows.`);
-    const keyed = rows.map((row) => ({ row, key: keyOf(row, options) }));
+    const keyed = await keysOf(rows, options);
     return keyed
       .toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
       .slice(0, size)
@@ -53,13 +54,21 @@ export function split<Row extends object>(
   let reading: Promise<readonly Row[]> | undefined;
   // A generator is read once, for both parts.
   const rows = (): Promise<readonly Row[]> => (reading ??= readData(data));
-  const part = (isTest: boolean) => async (): Promise<readonly Row[]> =>
-    (await rows()).filter((row) => shareOf(keyOf(row, options)) < test === isTest);
+  const part = (isTest: boolean) => async (): Promise<readonly Row[]> => {
+    const keyed = await keysOf(await rows(), options);
+    return keyed.filter(({ key }) => shareOf(key) < test === isTest).map(({ row }) => row);
+  };
   return { train: onceMore(part(false)), test: onceMore(part(true)) };
 }
 
-function keyOf<Row extends object>(row: Row, { seed = 1, by }: Drawn<Row>): string {
-  return contentHash([seed, by === undefined ? idOf(row, contentHash(row)) : by(row)]);
+async function keysOf<Row extends object>(rows: readonly Row[], { seed = 1, by }: Drawn<Row>) {
+  const keyed: { readonly row: Row; readonly key: string }[] = [];
+  // One after another: rows may hold large files.
+  for (const row of rows) {
+    const drawnBy = by === undefined ? idOf(row, await rowHash(row)) : by(row);
+    keyed.push({ row, key: contentHash([seed, drawnBy]) });
+  }
+  return keyed;
 }
 
 /** A hash as a number from 0 to 1: its first 52 bits. */

@@ -52,7 +52,11 @@ const names = {
  * @throws {DefinitionError} for neither or both of `prompt` and `task`, a variant without an adapter, a gate without its
  * scorer, a bad name or number.
  */
-export function defineEval<Row extends object, Output>(definition: EvalDefinition<Row, Output>): Eval {
+export function defineEval<Row extends object, Output, Scorers extends object>(
+  definition: EvalDefinition<Row, Output, { readonly [Name in keyof NoInfer<Scorers>]?: Gate }> & {
+    readonly scorers: Scorers;
+  },
+): Eval {
   const { name } = definition;
   if (typeof name !== "string" || !/^[a-z0-9][a-z0-9._-]{0,63}$/u.test(name)) {
     throw new DefinitionError(
@@ -74,7 +78,12 @@ export function defineEval<Row extends object, Output>(definition: EvalDefinitio
   }
   const variants = variantsOf(any);
   if (variants.length === 0) throw refuse("needs a variant");
-  for (const variant of variants) checkName("variant", variant.name, refuse);
+  for (const { name: variant } of variants) {
+    checkName("variant", variant, refuse);
+    if (!/^(0|[1-9]\d*)$/u.test(variant)) continue;
+    const why = "objects put whole numbers first, whatever the order is, and the first variant is the baseline";
+    throw refuse(`has a variant "${variant}": ${why}; call it "v${variant}", for example`);
+  }
   for (const [scorer, gate] of Object.entries(any.gates ?? {})) {
     if (!scorers.includes(scorer)) throw refuse(`has a gate on "${scorer}", which is no scorer of it`);
     checkGate(gate, (why) => refuse(`has a gate on "${scorer}" ${why}`));
@@ -83,8 +92,8 @@ export function defineEval<Row extends object, Output>(definition: EvalDefinitio
   if (!Number.isSafeInteger(repetitions) || repetitions < 1) {
     throw refuse(`needs repetitions from 1, not ${describeValue(repetitions)}`);
   }
-  if (!(typeof timeoutMs === "number" && timeoutMs > 0))
-    throw refuse(`needs a timeoutMs above 0, not ${describeValue(timeoutMs)}`);
+  if (!(Number.isFinite(timeoutMs) && timeoutMs > 0))
+    throw refuse(`needs a finite timeoutMs above 0, not ${describeValue(timeoutMs)}`);
   const made = Object.freeze({ name });
   definitions.set(made, any);
   return made as unknown as Eval;
@@ -145,13 +154,13 @@ export function scorerOf(given: ScorerLike<object, unknown>): ReadyScorer {
   return ready;
 }
 
-/** Names are keys of records, and of files: a half of a surrogate pair would not be the same there. */
 /** Scores are compared where their scorers have the same hash. */
 export function scorerHash(given: ScorerLike<object, unknown>): string {
   const { version, range } = scorerOf(given);
   return contentHash({ version, range });
 }
 
+/** Names are keys of records, and of files: a half of a surrogate pair would not be the same there. */
 function checkName(what: string, name: string, refuse: (why: string) => DefinitionError): void {
   if (name !== "__proto__" && name.isWellFormed()) return;
   throw refuse(`has a ${what} ${JSON.stringify(name)}: that can be no name of one`);
@@ -185,6 +194,7 @@ function checkGate({ atLeast, noWorseBy }: Gate, refuse: (why: string) => Defini
 /**
  * Returns every combination of the factors, named by its parts: `cross({ small: { adapter } }, { brief: { overrides } })`
  * makes "small brief". What a later factor gives replaces what an earlier one gave.
+ * @throws {DefinitionError} for names of which two combinations come to the same one.
  */
 export function cross(
   ...factors: readonly Readonly<Record<string, VariantSettings>>[]
@@ -195,5 +205,10 @@ export function cross(
       Object.entries(factor).map(([part, more]) => [`${name} ${part}`.trim(), { ...settings, ...more }] as const),
     );
   }
-  return Object.freeze(Object.fromEntries(all));
+  const named = Object.fromEntries(all);
+  if (Object.keys(named).length < all.length) {
+    const twice = all.find(([name], place) => all.findIndex(([other]) => other === name) !== place)?.[0] ?? "";
+    throw new DefinitionError(`Two combinations are called ${JSON.stringify(twice)}: give a factor other names.`);
+  }
+  return Object.freeze(named);
 }

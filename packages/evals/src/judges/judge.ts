@@ -2,7 +2,7 @@
 import { definePrompt, DefinitionError, type Prompt, type ProviderAdapter, type Schema } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
-import { internalsOf } from "@proviso/runtime/internal";
+import { askedModel } from "../define/asked-model.ts";
 import type { Attempt, Score, Scorer } from "../definition.ts";
 import type { Label } from "./labels.ts";
 
@@ -81,8 +81,8 @@ let verdictPrompt: ReturnType<typeof makeVerdictPrompt> | undefined;
 
 /**
  * Makes a scorer that asks a model whether an answer passes: for its reason first, then for the verdict. It asks in a session
- * of its own and within the run's budget; a failure of it leaves the attempt unscored. The version is a hash of the rubric
- * and the model.
+ * of its own and within the run's budget; a failure of it leaves the attempt unscored. The version is a hash of the rubric,
+ * the model and its settings.
  *
  * @throws {DefinitionError} for an option that is missing or unknown.
  */
@@ -111,8 +111,8 @@ export function judge<Row = unknown, Output = unknown>(options: {
 
 /**
  * Makes a scorer of a prompt of one's own, whose output is the verdict. It asks in a session of its own and within the run's
- * budget; a failure of it leaves the attempt unscored. The version is a hash of the source text of both functions and of
- * the model.
+ * budget; a failure of it leaves the attempt unscored. The version is a hash of the source text of both functions, of
+ * the model and of its settings.
  *
  * @throws {DefinitionError} for an option that is missing or unknown.
  */
@@ -149,11 +149,10 @@ function made<Row, Output, V>(
   if (typeof adapter?.evaluate !== "function") throw new DefinitionError("A judge needs an adapter.");
   const judged = async (attempt: Attempt<Row, Output>, ask: Ask): Promise<Score> =>
     score(await ask(adapter, prompt(attempt)));
-  const model = internalsOf(adapter)?.facts.model ?? "";
   const parts: JudgeParts = { adapter, labels, score: judged as JudgeParts["score"] };
   return Object.freeze({
     score: (attempt: Attempt<Row, Output>) => judged(attempt, askAlone),
-    version: contentHash([...version, adapter.name, model]).slice(0, 16),
+    version: contentHash([...version, askedModel(adapter)]).slice(0, 16),
     [judging]: parts,
   });
 }

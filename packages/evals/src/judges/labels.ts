@@ -29,6 +29,11 @@ export function keepRows(report: EvalReport, rows: readonly NamedRow<unknown>[])
   rowsOfReports.set(report, rows);
 }
 
+/** The rows of a report, with their groups; undefined: it was made in another process. */
+export function rowsOf(report: EvalReport): readonly NamedRow<unknown>[] | undefined {
+  return rowsOfReports.of(report);
+}
+
 /** Names an answer to a row. */
 export function answerKey({ rowId, output }: Pick<Label, "rowId" | "output">): string {
   return JSON.stringify([rowId, output]);
@@ -59,7 +64,7 @@ export function toLabel(
   if (!Number.isSafeInteger(count) || count < 1) {
     throw new DefinitionError(`The count of labels has to be a whole number from 1, not ${describeValue(count)}.`);
   }
-  const rows = new Map(rowsOfReports.of(report)?.map(({ id, row }) => [id, row]));
+  const rows = new Map(rowsOf(report)?.map(({ id, row }) => [id, row]));
   const answers = new Map<string, { readonly rowId: string; readonly output: string; readonly answer: unknown }>();
   for (const record of report.attempts) {
     if (record.status !== "answered") continue;

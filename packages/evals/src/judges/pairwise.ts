@@ -2,7 +2,7 @@
 import { definePrompt, DefinitionError, type ProviderAdapter } from "@proviso/core";
 import { contentHash } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
-import { internalsOf } from "@proviso/runtime/internal";
+import { askedModel } from "../define/asked-model.ts";
 import type { Attempt, PairScorer, Preference } from "../definition.ts";
 import { askAlone, fenced, objectSchema, shownAsJson, type Ask } from "./judge.ts";
 
@@ -54,7 +54,7 @@ let pairPrompt: ReturnType<typeof makePairPrompt> | undefined;
 /**
  * Makes a pair scorer that asks a model which of two answers is better, twice, with the answers in both orders. Where the
  * same place wins twice, neither answer does, and `isConsistent` is false. It asks in sessions of its own and within the
- * run's budget; a failure of it leaves the pair unscored. The version is a hash of the question and the model.
+ * run's budget; a failure of it leaves the pair unscored. The version is a hash of the question, the model and its settings.
  *
  * @throws {DefinitionError} for an option that is missing or unknown.
  */
@@ -82,8 +82,7 @@ export function pairwise<Row = unknown, Output = unknown>(options: {
     const back = await ask(adapter, prompt.bind({ question, first: shown.variant, second: shown.baseline }));
     return preferenceOf(forth, back);
   };
-  const model = internalsOf(adapter)?.facts.model ?? "";
-  const asked = [question, show === shownAsJson ? "" : String(show), adapter.name, model];
+  const asked = [question, show === shownAsJson ? "" : String(show), askedModel(adapter)];
   return Object.freeze({
     prefer: (pair: { readonly baseline: Attempt<Row, Output>; readonly variant: Attempt<Row, Output> }) =>
       prefer(pair, askAlone),

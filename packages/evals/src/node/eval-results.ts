@@ -2,7 +2,7 @@
 import type { AttemptView, EvalSummary, EvalView, Interval } from "@proviso/core";
 import { noUsage } from "@proviso/core/internal";
 import { estimateOf } from "../report/numbers.ts";
-import type { savedRunOf } from "../report/saved.ts";
+import { isBeyond, type savedRunOf } from "../report/saved.ts";
 import type { AttemptRecord, EvalReport } from "../results.ts";
 import { levelOf, type Estimate } from "../statistics/estimate.ts";
 import { ownField } from "../own-field.ts";
@@ -15,7 +15,7 @@ export interface ShownEval {
 
 /** What a report shows, beside its attempts. */
 export function viewOf(report: Omit<EvalReport, "attempts">): EvalView {
-  const { name, runId, startedAt, ended, rows, repetitions, baseline, variants, differences, gates } = report;
+  const { name, runId, startedAt, ended, rows, repetitions, baseline, variants, differences, ranges, gates } = report;
   const scores = Object.entries(variants).map(([variant, { scores: own }]) => [variant, intervalsOf(own)] as const);
   const less = Object.entries(differences).map(([variant, own]) => [variant, intervalsOf(own)] as const);
   return {
@@ -27,6 +27,7 @@ export function viewOf(report: Omit<EvalReport, "attempts">): EvalView {
     variants: Object.keys(variants),
     repetitions,
     baseline,
+    ...(ranges === undefined ? {} : { ranges }),
     scores: Object.fromEntries(scores),
     differences: Object.fromEntries(less),
     gates: gates.map(({ scorer, variant, gate, bound, verdict }) => ({ scorer, variant, gate, bound, verdict })),
@@ -46,19 +47,25 @@ export function attemptView(record: AttemptRecord): AttemptView {
   return { rowId, variant, repetition, status, scores, usage, durationMs, runIds };
 }
 
-/** A saved run has mean scores by row: what was spent, and how often a row was tried, is not in it. */
+/**
+ * A saved run has mean scores by row: what was spent, and how often a row was tried, is not in it. One of an earlier version
+ * has no ranges, and so no intervals.
+ */
 export function shownSaved(saved: ReturnType<typeof savedRunOf>): ShownEval {
-  const { name, runId, startedAt, rows } = saved;
+  const { name, runId, startedAt, rows, ranges = {} } = saved;
   const variants = Object.keys(saved.fingerprint.variants);
   const level = levelOf();
   const scoresOf = (variant: string): Readonly<Record<string, Interval>> => {
     const estimates = new Map<string, Estimate>();
-    for (const scorer of Object.keys(saved.fingerprint.scorers)) {
+    for (const [scorer, range] of Object.entries(ranges)) {
       const scored = rows.filter(
         ({ variant: of, scores }) => of === variant && typeof ownField(scores, scorer) === "number",
       );
-      const values = scored.map(({ id, hash, scores }) => ({ id, hash, value: scores[scorer] as number }));
-      const estimate = estimateOf({ values, unscored: new Set() }, level, undefined);
+      if (scored.some(({ scores }) => isBeyond(scores[scorer], range))) continue;
+      const values = scored.map(({ id, hash, scores, group: cluster }) => {
+        return { id, hash, value: scores[scorer] as number, cluster };
+      });
+      const estimate = estimateOf({ values, unscored: new Set() }, level, range);
       if (estimate !== undefined) estimates.set(scorer, estimate);
     }
     return intervalsOf(Object.fromEntries(estimates));
@@ -76,6 +83,7 @@ export function shownSaved(saved: ReturnType<typeof savedRunOf>): ShownEval {
       ...summary,
       repetitions: 1,
       baseline: { saved: runId },
+      ranges,
       scores: Object.fromEntries(variants.map((variant) => [variant, scoresOf(variant)])),
       differences: {},
       gates: [],

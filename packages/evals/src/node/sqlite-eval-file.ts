@@ -2,6 +2,7 @@
 import { DefinitionError, type Usage } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import {
+  columnsOf,
   inTransaction,
   lifeOf,
   makePrivate,
@@ -77,7 +78,7 @@ export interface EvalFile {
   end(run: number, result: KeptResult): void;
   /** Writes all of the changes, or none. */
   write(run: number, changes: readonly Change[]): void;
-  /** The next attempts of an eval, the newest first; undefined: there are no more. */
+  /** The next attempts of an eval, the oldest first; undefined: there are no more. */
   reader(name: string, fingerprint: Fingerprint): () => readonly AttemptRecord[] | undefined;
   /** Forgets what the runs had begun. */
   forget(runs: readonly number[]): void;
@@ -224,7 +225,7 @@ function newRecords(changes: readonly Change[], made: ByKey<true>): readonly Att
   return [...records.values()];
 }
 
-/** Reads the attempts of an eval in pages, the newest first: of a key the first one that is read counts. */
+/** Reads the attempts of an eval that are there now in pages, the oldest first. */
 function attemptsOf(
   database: DatabaseSync,
   file: string,
@@ -233,28 +234,22 @@ function attemptsOf(
 ): () => readonly AttemptRecord[] | undefined {
   const page = database.prepare(
     `SELECT id, run, row_id, variant, repetition, record FROM eval_attempts
-     WHERE name = ? AND id < ? ORDER BY id DESC LIMIT ${pageSize}`,
+     WHERE name = ? AND id > ? AND id <= ? ORDER BY id LIMIT ${pageSize}`,
   );
+  const last = columnsOf(database.prepare("SELECT max(id) FROM eval_attempts").get() ?? {})[0] ?? 0;
   const scorersOf = new Map<number, ReadonlyMap<string, string>>();
   for (const { id, scorers } of database.prepare("SELECT id, scorers FROM eval_runs WHERE name = ?").all(name)) {
     scorersOf.set(id as number, new Map(parsed<[string, string][]>(scorers)));
   }
-  const seen = new ByKey<true>();
-  let before = Number.MAX_SAFE_INTEGER;
+  let after = 0;
   return () => {
-    const rows = page.all(name, before) as unknown as readonly AttemptRow[];
-    const records: AttemptRecord[] = [];
-    for (const { run, row_id: rowId, variant, repetition, record } of rows) {
-      const key = { rowId, variant, repetition };
-      if (seen.get(key) !== undefined) continue;
-      seen.set(key, true);
+    const rows = page.all(name, after, last as number) as unknown as readonly AttemptRow[];
+    after = rows.at(-1)?.id ?? after;
+    if (rows.length === 0) return undefined;
+    return rows.map(({ run, row_id: rowId, variant, repetition, record }) => {
       const attempt = parsedAttempt(record, file, [repetition, rowId, variant]);
-      records.push(currentScores(attempt, scorersOf.get(run) ?? none, fingerprint));
-    }
-    const last = rows.at(-1);
-    if (last === undefined) return undefined;
-    before = last.id;
-    return records;
+      return currentScores(attempt, scorersOf.get(run) ?? none, fingerprint);
+    });
   };
 }
 

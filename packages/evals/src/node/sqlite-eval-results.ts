@@ -2,6 +2,7 @@
 import { DefinitionError, type AttemptView, type EvalView } from "@proviso/core";
 import { columnsOf, lifeOf, pragmaOf, sqliteModule, type Owner } from "@proviso/node/internal";
 import type { DatabaseSync } from "node:sqlite";
+import { scorerHash } from "../define/define-eval.ts";
 import type { EvalReport } from "../results.ts";
 import { attemptView, viewOf, type ShownEval } from "./eval-results.ts";
 import { isAttempt, parsed } from "./sqlite-eval-json.ts";
@@ -25,6 +26,7 @@ export function openedToRead(path: string): DatabaseSync {
 
 interface RunRow {
   readonly id: number;
+  readonly scorers: string;
   readonly name: string;
   readonly runId: string;
   readonly owner: string;
@@ -38,10 +40,10 @@ export function runsIn(database: DatabaseSync): readonly ShownEval[] {
   const from = hasResults
     ? "started_at, result FROM eval_runs r LEFT JOIN eval_results s ON s.run = r.id"
     : "NULL, NULL FROM eval_runs r";
-  const rows = database.prepare(`SELECT r.id, r.name, r.run_id, r.owner, ${from} ORDER BY r.id DESC`).all();
+  const rows = database.prepare(`SELECT r.id, r.scorers, r.name, r.run_id, r.owner, ${from} ORDER BY r.id DESC`).all();
   return rows.map((row) => {
-    const [id, name, runId, owner, startedAt, result] = columnsOf(row);
-    return shownRun(database, { id, name, runId, owner, startedAt, result } as RunRow);
+    const [id, scorers, name, runId, owner, startedAt, result] = columnsOf(row);
+    return shownRun(database, { id, scorers, name, runId, owner, startedAt, result } as RunRow);
   });
 }
 
@@ -83,6 +85,7 @@ function unfinished(database: DatabaseSync, run: RunRow): ShownEval {
     variants,
     repetitions: 1,
     baseline: { variant: variants[0] ?? "" },
+    ranges: plainRanges(run.scorers),
     scores: {},
     differences: {},
     gates: [],
@@ -99,6 +102,14 @@ function unfinished(database: DatabaseSync, run: RunRow): ShownEval {
         .toSorted((a, b) => place(a) - place(b)),
   };
 }
+
+/** The ranges of scorers without a range and a version of their own: of others a file has the hash alone. */
+function plainRanges(scorers: string): NonNullable<EvalView["ranges"]> {
+  const plain = parsed<readonly [string, string][]>(scorers).filter(([, hash]) => hash === plainHash);
+  return Object.fromEntries(plain.map(([scorer]) => [scorer, [0, 1] as const]));
+}
+
+const plainHash = scorerHash(() => 0);
 
 /** The newest attempts by key when the run was the newest one: those that it made, and those that it had kept. */
 function attemptsUntil(database: DatabaseSync, { id, name }: RunRow): readonly AttemptView[] {

@@ -16,6 +16,8 @@ export interface Baseline {
   readonly shown: EvalReport["baseline"];
   isComparedWith(variant: string): boolean;
   valuesOf(view: View, of: Compared): RowValues;
+  /** Why its scores by a scorer are not compared, in words; undefined: they are. */
+  whyOtherScores(scorer: string): string | undefined;
   /** undefined: it has no such measure. */
   measuresOf(view: View, variant: string, pick: Pick): RowValues | undefined;
 }
@@ -31,6 +33,7 @@ export function firstVariant(variants: readonly ReadyVariant[]): Baseline {
     shown: { variant: name },
     isComparedWith: firstIsBaseline(variants),
     valuesOf: (view, { scorer, range, outside }) => rowValues(view, name, scoreOf(scorer, range, outside)),
+    whyOtherScores: () => undefined,
     measuresOf: (view, _variant, pick) => rowValues(view, name, pick),
   };
 }

@@ -6,6 +6,8 @@ import type { Estimate } from "../statistics/estimate.ts";
 import type { AttemptRecord, Difference, EvalReport, ScoreReport, VariantReport } from "../results.ts";
 import { fewestLabels } from "./judged.ts";
 import { gateParts, shownNumber as number } from "./gate-line.ts";
+import { unmeasuredTexts } from "./unmeasured.ts";
+import { leftOutText } from "./uncompared.ts";
 import { ownField } from "../own-field.ts";
 
 /** How a report is shown. */
@@ -88,7 +90,7 @@ function headline({ name, rows, groups, variants, repetitions, attempts }: EvalR
 }
 
 function scoreLines(report: EvalReport): readonly (readonly string[])[] {
-  const { variants, differences, baseline, fingerprint } = report;
+  const { variants, differences, uncompared, baseline, fingerprint } = report;
   const names = Object.keys(variants);
   const scorers = Object.keys(fingerprint.scorers);
   const lines: (readonly string[])[] = [];
@@ -99,8 +101,12 @@ function scoreLines(report: EvalReport): readonly (readonly string[])[] {
       const against = "saved" in baseline ? "the saved run" : baseline.variant;
       lines.push([scorer.padEnd(12), name.padEnd(16), estimateText(estimate)]);
       lines.push(...judgeLines(estimate));
-      if (difference !== undefined)
-        lines.push([`${indent}${`less ${against}`.padEnd(16)}`, differenceText(difference)]);
+      const less = `${indent}${`less ${against}`.padEnd(16)}`;
+      const without = ownField(ownField(uncompared, name), scorer);
+      if (difference !== undefined) lines.push([less, differenceText(difference)]);
+      else if (without !== undefined) lines.push([less, `nothing to compare: ${without.why}`]);
+      const leftOut = difference && "saved" in baseline ? leftOutText(difference.unpaired) : undefined;
+      if (leftOut !== undefined) lines.push([`${" ".repeat(30)}left out: ${leftOut}`]);
     }
   }
   return [...lines, ...pairLines(report)];
@@ -145,7 +151,11 @@ function agreementText({ kappa, n }: NonNullable<ScoreReport["judged"]>): string
 
 function estimateText(estimate: Estimate | undefined): string {
   if (estimate === undefined) return "too few rows for an interval";
-  const few = estimate.clusters < fewClusters ? ` (${estimate.clusters} only)` : "";
+  const { clusters, effectiveClusters = clusters } = estimate;
+  // A few large groups say no more than a few groups do.
+  const uneven =
+    effectiveClusters < clusters ? `${clusters} groups, worth ${number(Math.floor(effectiveClusters))}` : clusters;
+  const few = effectiveClusters < fewClusters ? ` (${uneven} only)` : "";
   return `${number(estimate.value)}  ${number(estimate.low)} … ${number(estimate.high)}${few}`;
 }
 
@@ -170,13 +180,21 @@ function gateLines({ gates }: EvalReport): readonly Line[] {
   });
 }
 
-function endLines({ ended, reused, spent, lost }: EvalReport): readonly string[] {
+function endLines({ ended, variants, reused, spent, lost }: EvalReport): readonly string[] {
   const least = spent.unpricedTokens === undefined ? "" : "at least ";
   const cost = spent.costUsd === undefined ? "" : `, ${least}${spent.costUsd.toFixed(4)} US dollars`;
   const gone = lost.totalTokens === 0 ? "" : `, of which about ${lost.totalTokens} were lost with a killed run`;
   const end = ended === undefined ? [] : [`ended        ${ended.why}: ${ended.message}`];
   const kept = reused === 0 ? [] : [`kept         ${plural(reused, "attempt")} of earlier runs`];
-  return [...end, ...kept, `spent        ${spent.totalTokens.toLocaleString("en-US")} tokens${cost}${gone}`];
+  const unmeasured = unmeasuredTexts({ variants, ended }).map(
+    (text) => `unmeasured   ${text.slice(0, longestMessage)}`,
+  );
+  return [
+    ...end,
+    ...unmeasured,
+    ...kept,
+    `spent        ${spent.totalTokens.toLocaleString("en-US")} tokens${cost}${gone}`,
+  ];
 }
 
 function exampleLines({ attempts }: EvalReport, most: number): readonly string[] {

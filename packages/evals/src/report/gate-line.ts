@@ -1,5 +1,6 @@
 // A gate in words: for the table, for JUnit and for the message of a test.
 import type { AttemptRecord, EvalReport, GateReport, VariantReport } from "../results.ts";
+import { unmeasuredTexts } from "./unmeasured.ts";
 
 type Asked = Pick<GateReport, "scorer" | "variant" | "gate" | "bound">;
 
@@ -15,8 +16,9 @@ function wantedText({ scorer, gate, bound }: Asked): string {
 
 /** What a gate asks, of which variant, and its verdict with the interval that it was decided on. */
 export function gateParts(gate: GateReport): readonly [asked: string, variant: string, verdict: string] {
-  const { verdict, on, variant } = gate;
-  const seen = on === undefined ? "too few rows" : `${shownNumber(on.low)} … ${shownNumber(on.high)}`;
+  const { verdict, on, variant, uncompared } = gate;
+  const none = uncompared === undefined ? "too few rows" : `nothing to compare: ${uncompared.why}`;
+  const seen = on === undefined ? none : `${shownNumber(on.low)} … ${shownNumber(on.high)}`;
   return [wantedText(gate), variant, `${verdict}: ${seen}`];
 }
 
@@ -36,6 +38,7 @@ export function unscoredText({ attempts, ended, variants }: EvalReport, most = 1
     const notRun = Object.values(variants).reduce((sum, { counts }) => sum + counts.notRun, 0);
     lines.push(`The run ended early (${ended.why}) with ${notRun} attempts not made: ${ended.message}`);
   }
+  lines.push(...unmeasuredTexts({ variants, ended }));
   const faults = [...attempts.flatMap(unscoredLines), ...Object.entries(variants).flatMap(unscoredPairs)];
   lines.push(...faults.slice(0, most));
   if (faults.length > most) lines.push(`and ${faults.length - most} more`);

@@ -7,6 +7,7 @@ import type { Difference, GateReport } from "../results.ts";
 import type { Baseline } from "./baseline.ts";
 import { scoreDifference } from "./differences.ts";
 import { areLabelsRandom, scoreEstimate } from "./judged.ts";
+import { uncomparedOf } from "./uncompared.ts";
 import { rowValues, scoreOf, type View } from "./view.ts";
 
 /** The share of rows without a score from which on no gate on that scorer is settled. */
@@ -75,7 +76,10 @@ export function decided(
       shared !== "passed" ||
       sides.every((side) => areLabelsRandom(view, { definition: of.definition, scorer, range, variant: side }));
     const verdict = isTrusted ? shared : "unsettled";
-    return { scorer, variant, gate, bound, verdict, passes: passesGate(verdict, unsettled), on };
+    const isMissing = gate === "noWorseBy" && on === undefined && !of.isCut;
+    const uncompared = isMissing ? uncomparedOf(view, of, { variant, scorer }) : undefined;
+    const passes = uncompared === undefined && passesGate(verdict, unsettled);
+    return { scorer, variant, gate, bound, verdict, passes, on, ...(uncompared && { uncompared }) };
   });
 }
 

@@ -7,7 +7,7 @@ import { agreement } from "../statistics/agreement.ts";
 import { correctedDifference, correctedWithin, type JudgedRow } from "../statistics/corrected-rows.ts";
 import type { Estimate, Level } from "../statistics/estimate.ts";
 import { estimateOf } from "./numbers.ts";
-import { outsideReasons } from "../scores/outside.ts";
+import { failedOutside } from "../scores/outside.ts";
 import { rowValues, scoreOf, type Outside, type View } from "./view.ts";
 import { ownField } from "../own-field.ts";
 
@@ -58,7 +58,7 @@ function goneLabels(view: View, of: Labelled): number {
   let gone = 0;
   for (const [place, { id }] of view.rows.entries()) {
     const attempts = labels.has(id) ? view.attemptsAt(place) : undefined;
-    if (attempts === undefined || attempts.some(isOutside)) continue;
+    if (attempts === undefined || attempts.some(failedOutside)) continue;
     const given = new Set(attempts.filter(({ status }) => status === "answered").map(outputHash));
     gone += labels.get(id)?.filter(({ output }) => !given.has(output)).length ?? 0;
   }
@@ -116,10 +116,6 @@ function whyNotRandom(
 /** Whether the labels that were drawn may be of a random part of the variant's answers; else they correct nothing. */
 export function areLabelsRandom(view: View, of: Labelled & Pick<Asked, "variant">): boolean {
   return whyNotRandom(view, of) === undefined;
-}
-
-function isOutside({ failure }: AttemptRecord): boolean {
-  return failure !== undefined && outsideReasons.includes(failure.reason);
 }
 
 function plainEstimate(view: View, { variant, scorer, range, outside }: Asked, level: Level): Estimate | undefined {

@@ -15,7 +15,8 @@ export function estimateOf(
   return hasClusters(values) ? meanWithin(values, level, range) : undefined;
 }
 
-function hasClusters(rows: readonly RowValue[]): boolean {
+/** Whether there are enough for an interval. */
+export function hasClusters(rows: readonly RowValue[]): boolean {
   const [first] = rows;
   return rows.length > 1 && (first?.cluster === undefined || rows.some(({ cluster }) => cluster !== first.cluster));
 }
@@ -87,7 +88,8 @@ function byId({ values }: RowValues): ReadonlyMap<string, RowValue> {
   return new Map(values.map((value) => [value.id, value]));
 }
 
-function unpaired(variant: RowValues, baseline: RowValues): Difference["unpaired"] {
+/** How many rows have no number of the other side, or another content there. */
+export function unpaired(variant: RowValues, baseline: RowValues): Difference["unpaired"] {
   const counts = { changed: 0, onlyBaseline: 0, onlyVariant: 0, unscored: 0 };
   const [own, others] = [byId(variant), byId(baseline)];
   for (const { id, hash } of variant.values) {

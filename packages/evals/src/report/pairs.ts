@@ -2,7 +2,7 @@
 import type { AnyDefinition } from "../define/define-eval.ts";
 import type { AttemptRecord, Difference, PairReport } from "../results.ts";
 import type { AskedPair } from "../run/pairs.ts";
-import { outsideReasons } from "../scores/outside.ts";
+import { failedOutside } from "../scores/outside.ts";
 import type { Level } from "../statistics/estimate.ts";
 import { differenceOf } from "./numbers.ts";
 import type { Outside, RowValue, RowValues, View } from "./view.ts";
@@ -93,12 +93,9 @@ function sidesOf({ view, pairs, baseline, variant }: Compared, scorer: string, o
 
 /** An answer that failed loses unasked; undefined: neither failed. */
 function unasked(baseline: AttemptRecord, variant: AttemptRecord, outside: Outside): number | undefined {
-  const failures = [baseline, variant].flatMap(({ failure }) => (failure === undefined ? [] : [failure]));
-  if (failures.length === 0) return undefined;
-  if (outside !== "scored" && failures.some(({ reason }) => outsideReasons.includes(reason))) {
-    return outside === "worst" ? -1 : 1;
-  }
-  if (failures.length === 2) return 0;
+  if (baseline.failure === undefined && variant.failure === undefined) return undefined;
+  if (outside !== "scored" && (failedOutside(baseline) || failedOutside(variant))) return outside === "worst" ? -1 : 1;
+  if (baseline.failure !== undefined && variant.failure !== undefined) return 0;
   return variant.failure === undefined ? 1 : -1;
 }
 

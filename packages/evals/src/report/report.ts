@@ -23,6 +23,8 @@ import { scoreReport } from "./judged.ts";
 import { differenceOf, estimateOf } from "./numbers.ts";
 import { pairDifferences, pairReports, type PairsByKey } from "./pairs.ts";
 import { savedAsBaseline, type savedBaseline } from "./saved.ts";
+import { uncomparedOf } from "./uncompared.ts";
+import { unmeasuredTexts, whyUnmeasured } from "./unmeasured.ts";
 import { rowValues, View, type Pick as PickNumber } from "./view.ts";
 
 /** What a report is made of. */
@@ -87,6 +89,12 @@ export function reportOf(of: Reported): EvalReport {
   const groups = new Set(rows.map(({ group }) => group));
   const attempts = records.all();
   const byVariant = Map.groupBy(attempts, ({ variant }) => variant);
+  const reports = Object.fromEntries(
+    variants.map((variant) => [variant.name, variantReport(making, variant, byVariant.get(variant.name) ?? [])]),
+  );
+  const isUnmeasured = unmeasuredTexts({ variants: reports, ended }).length > 0;
+  const compared = variants.filter(({ name }) => baseline.isComparedWith(name));
+  const differences = Object.fromEntries(compared.map(({ name }) => [name, differencesOf(making, name)]));
   return {
     name: definition.name,
     runId: of.runId,
@@ -96,16 +104,12 @@ export function reportOf(of: Reported): EvalReport {
     groups: definition.group === undefined ? undefined : groups.size,
     repetitions,
     baseline: baseline.shown,
-    variants: Object.fromEntries(
-      variants.map((variant) => [variant.name, variantReport(making, variant, byVariant.get(variant.name) ?? [])]),
-    ),
-    differences: Object.fromEntries(
-      variants
-        .filter(({ name }) => baseline.isComparedWith(name))
-        .map(({ name }) => [name, differencesOf(making, name)]),
-    ),
+    variants: reports,
+    differences,
+    ...uncomparedIn(making, differences),
+    ranges: rangesOf(definition),
     gates,
-    passes: gates.every(({ passes }) => passes) && ended?.why !== "systemic",
+    passes: gates.every(({ passes }) => passes) && ended?.why !== "systemic" && !isUnmeasured,
     family: decisions.length,
     ended,
     reused: of.reused,
@@ -113,6 +117,25 @@ export function reportOf(of: Reported): EvalReport {
     lost: of.lost,
     attempts,
   };
+}
+
+function rangesOf({ scorers }: AnyDefinition): NonNullable<EvalReport["ranges"]> {
+  return Object.fromEntries(Object.entries(scorers).map(([scorer, given]) => [scorer, scorerOf(given).range] as const));
+}
+
+/** What the saved run should have been compared with, and could not. */
+function uncomparedIn(
+  { of, view, baseline }: Making,
+  differences: EvalReport["differences"],
+): Pick<EvalReport, "uncompared"> {
+  const found = Object.entries(differences).flatMap(([variant, own]) => {
+    const missing = Object.keys(of.definition.scorers).flatMap((scorer) => {
+      const why = Object.hasOwn(own, scorer) ? undefined : uncomparedOf(view, { ...of, baseline }, { variant, scorer });
+      return why === undefined ? [] : [[scorer, why] as const];
+    });
+    return missing.length === 0 ? [] : [[variant, Object.fromEntries(missing)] as const];
+  });
+  return found.length === 0 ? {} : { uncompared: Object.fromEntries(found) };
 }
 
 function variantReport(
@@ -133,10 +156,12 @@ function variantReport(
   ]);
   const models = new Set<string>();
   for (const { model } of own) if (model !== undefined) models.add(model);
+  const unmeasured = whyUnmeasured(name, own);
   return {
     adapter: adapter.name,
     models: [...models].toSorted(),
     counts: countsOf(own, of.rows.length * (of.definition.repetitions ?? 1)),
+    ...(unmeasured === undefined ? {} : { unmeasured }),
     scores,
     pairs: pairReports(of.definition, of.pairs, name),
     measures: Object.fromEntries(measured) as VariantReport["measures"],

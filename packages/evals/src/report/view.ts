@@ -1,7 +1,7 @@
 // The attempts of a run by row and variant.
 import type { NamedRow } from "../data/rows.ts";
 import type { Records } from "../run/records.ts";
-import { outsideReasons } from "../scores/outside.ts";
+import { failedOutside } from "../scores/outside.ts";
 import type { Observation } from "../statistics/estimate.ts";
 import type { AttemptRecord } from "../results.ts";
 import { ownField } from "../own-field.ts";
@@ -86,11 +86,11 @@ function meanOf(attempts: readonly AttemptRecord[] | undefined, pick: Pick): Ret
 }
 
 export function scoreOf(scorer: string, [worst, best]: readonly [number, number], outside: Outside): Pick {
-  return ({ scores, failure }) => {
-    const score = ownField(scores, scorer);
+  return (record) => {
+    const score = ownField(record.scores, scorer);
     if (score === undefined) return undefined;
     if ("unscored" in score) return "unscored";
-    if (outside === "scored" || failure === undefined || !outsideReasons.includes(failure.reason)) return score.value;
+    if (outside === "scored" || !failedOutside(record)) return score.value;
     return outside === "worst" ? worst : best;
   };
 }

@@ -3,7 +3,7 @@ import type { BudgetTracker } from "@proviso/core";
 import { contentHash, noUsage } from "@proviso/core/internal";
 import type { AttemptRecord, Fingerprint } from "../results.ts";
 import type { NotRun, PlannedAttempt } from "./attempt.ts";
-import type { ByKey } from "./by-key.ts";
+import type { KeptRecords } from "./kept-records.ts";
 import type { MissingAttempt } from "./missing.ts";
 
 const amountOf = {
@@ -67,12 +67,14 @@ function shortest({ budget, consumed }: BudgetTracker): Limit | undefined {
 /** What attempts that are missing need at least, because an earlier run could not pay for them. */
 export function cutBefore(
   missing: readonly MissingAttempt[],
-  kept: ByKey<AttemptRecord>,
+  kept: KeptRecords,
   fingerprint: Fingerprint,
 ): readonly Pick<AttemptRecord, "variant" | "usage" | "judgeUsage">[] {
+  if (kept.isEmpty) return [];
   return missing.flatMap(({ planned, kept: answer }) => {
-    const cut = kept.size === 0 || answer !== undefined ? undefined : kept.get(keyOf(planned));
-    const isOf = cut?.rowHash === planned.row.hash && cut.subjectHash === subjectOf(planned, fingerprint);
-    return cut !== undefined && isOf ? [{ ...cut, variant: planned.variant }] : [];
+    if (answer !== undefined) return [];
+    const about = { rowHash: planned.row.hash, subjectHash: subjectOf(planned, fingerprint) };
+    const cut = kept.get({ ...keyOf(planned), ...about });
+    return cut === undefined ? [] : [{ ...cut, variant: planned.variant }];
   });
 }

@@ -1,10 +1,19 @@
 // Lets attempts begin no faster than their lane sends requests: an attempt's own time does not pass in a queue (EVL-20).
-import { systemClock, type Clock, type Pace } from "@proviso/core";
+import { systemClock, type Clock, type Pace, type PaceState } from "@proviso/core";
 
 /** Attempts of a lane that begin before one of them has ended: only then its limits are known. */
 const mostUnknown = 16;
 /** How often the first attempt in line looks again. */
 const againMs = 100;
+
+/** What the pace does now; undefined: it throws where it is asked, so that its limit is not known. */
+export function stateOf(pace: Pace): PaceState | undefined {
+  try {
+    return pace.state();
+  } catch {
+    return undefined;
+  }
+}
 
 /** The door of one lane. */
 export class Door {
@@ -27,7 +36,7 @@ export class Door {
       this.#unasked -= 1;
       return undefined;
     }
-    if (this.#hasEnded && this.#pace.state().requestsPerMinute === undefined) {
+    if (this.#hasEnded && stateOf(this.#pace)?.requestsPerMinute === undefined) {
       this.#unasked = mostUnknown;
       return undefined;
     }
@@ -48,7 +57,8 @@ export class Door {
 
   #isCrowded(): boolean {
     if (!this.#hasEnded) return this.#begun >= mostUnknown;
-    const { queued, requestsPerMinute, share } = this.#pace.state();
-    return requestsPerMinute !== undefined && queued > Math.max(1, (requestsPerMinute * share) / 60);
+    const state = stateOf(this.#pace);
+    if (state?.requestsPerMinute === undefined) return false;
+    return state.queued > Math.max(1, (state.requestsPerMinute * state.share) / 60);
   }
 }

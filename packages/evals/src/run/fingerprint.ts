@@ -1,6 +1,6 @@
 import { contentHash } from "@proviso/core/internal";
-import { internalsOf } from "@proviso/runtime/internal";
 import type { NamedRow } from "../data/rows.ts";
+import { askedModel } from "../define/asked-model.ts";
 import { scorerHash, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
 import type { Fingerprint } from "../results.ts";
 
@@ -23,8 +23,7 @@ function variantHashOf({ adapter, settings, subject }: ReadyVariant): string {
   const { version = "1", options = {}, overrides } = settings;
   const { policies = [], ...plain } = options;
   return contentHash({
-    adapter: adapter.name,
-    model: internalsOf(adapter)?.facts.model ?? "",
+    asked: askedModel(adapter),
     version,
     options: { ...plain, policies: policies.map(({ name }) => name) },
     overrides: overrides === undefined ? null : (overrides.tag ?? "latest"),

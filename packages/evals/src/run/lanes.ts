@@ -1,7 +1,7 @@
 import type { Clock, EvaluateOptions, Pace, Pacing, ProviderAdapter } from "@proviso/core";
 import { internalsOf } from "@proviso/runtime/internal";
 import { sharedPacing } from "@proviso/runtime/routing";
-import { Door } from "./door.ts";
+import { Door, stateOf } from "./door.ts";
 import type { RunOptions } from "./options.ts";
 
 /** The pacing of a run, and the lanes that it has used. */
@@ -43,7 +43,7 @@ export class Lanes {
   perSecond(): Readonly<Record<string, number>> {
     const rates: [string, number][] = [];
     for (const [name, pace] of this.#used) {
-      const { requestsPerMinute, share } = pace.state();
+      const { requestsPerMinute, share = 1 } = stateOf(pace) ?? {};
       if (requestsPerMinute !== undefined) rates.push([name, (requestsPerMinute * share) / 60]);
     }
     return Object.fromEntries(rates);

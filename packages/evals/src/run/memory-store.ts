@@ -1,6 +1,7 @@
 import type { AttemptRecord, EvalStore, Fingerprint } from "../results.ts";
 import { ByKey } from "./by-key.ts";
 import { KeptAttempts } from "./kept-attempts.ts";
+import { isAbout } from "./kept-records.ts";
 import { ownField } from "../own-field.ts";
 
 /** A record, and the scorers that scored it. */
@@ -11,7 +12,7 @@ interface Kept {
 
 /** Where the attempts of a run go, and the scorers that score them. */
 interface OpenRun {
-  readonly kept: ByKey<Kept>;
+  readonly kept: ByKey<readonly Kept[]>;
   readonly scorers: ReadonlyMap<string, string>;
 }
 
@@ -20,16 +21,18 @@ interface OpenRun {
  * use it at the same time. Nothing is ever lost: a run of this process says itself what it spent.
  */
 export function memoryEvalStore(): EvalStore {
-  const finished = new Map<string, ByKey<Kept>>();
+  const finished = new Map<string, ByKey<readonly Kept[]>>();
   const runs = new Map<string, OpenRun>();
   let latest: OpenRun | undefined;
   return Object.freeze<EvalStore>({
     async open({ name, runId, fingerprint }) {
-      const kept = finished.get(name) ?? new ByKey<Kept>();
+      const kept = finished.get(name) ?? new ByKey<readonly Kept[]>();
       finished.set(name, kept);
       latest = { kept, scorers: new Map(Object.entries(fingerprint.scorers)) };
       runs.set(runId, latest);
-      const records = Array.from(kept.values(), (each) => currentScores(each.record, each.scorers, fingerprint));
+      const records = [...kept.values()].flatMap((versions) =>
+        versions.map((each) => currentScores(each.record, each.scorers, fingerprint)),
+      );
       const page = async function* (): AsyncGenerator<readonly AttemptRecord[]> {
         if (records.length > 0) yield records;
       };
@@ -38,7 +41,9 @@ export function memoryEvalStore(): EvalStore {
     begin: () => undefined,
     finish(record, runId) {
       const run = runs.get(runId ?? "") ?? latest;
-      run?.kept.set(record, { record, scorers: run.scorers });
+      if (run === undefined) return undefined;
+      const others = (run.kept.get(record) ?? []).filter((other) => !isAbout(other.record, record));
+      run.kept.set(record, [...others, { record, scorers: run.scorers }]);
       return undefined;
     },
     async close() {},

@@ -1,8 +1,8 @@
 import type { AnyDefinition } from "../define/define-eval.ts";
 import type { AttemptRecord } from "../results.ts";
-import { outsideReasons } from "../scores/outside.ts";
+import { failedOutside } from "../scores/outside.ts";
 import type { PlannedAttempt } from "./attempt.ts";
-import type { ByKey } from "./by-key.ts";
+import type { KeptRecords } from "./kept-records.ts";
 import { scorersToRun } from "./rescoring.ts";
 
 /** An attempt that is to be made, or whose answer is kept and has to be scored. */
@@ -17,13 +17,17 @@ export interface MissingAttempt {
 export function missingAttempts(
   definition: AnyDefinition,
   planned: readonly PlannedAttempt[],
-  { kept, again }: { readonly kept: ByKey<AttemptRecord>; readonly again: boolean },
+  { kept, again }: { readonly kept: KeptRecords; readonly again: boolean },
   counted: (planned: PlannedAttempt, record: AttemptRecord) => void,
 ): readonly MissingAttempt[] {
+  // What is tried again is what the surroundings failed (EVL-26).
   const missing: MissingAttempt[] = [];
   for (const each of planned) {
-    const record = kept.size === 0 ? undefined : kept.get(each);
-    if (record === undefined || !isOf(record, each) || (again && isOutside(record))) {
+    const { rowId, variant, repetition, subjectHash } = each;
+    const record = kept.isEmpty
+      ? undefined
+      : kept.get({ rowId, variant, repetition, subjectHash, rowHash: each.row.hash });
+    if (record === undefined || (again && failedOutside(record))) {
       missing.push({ planned: each, kept: undefined, scorers: none });
       continue;
     }
@@ -35,13 +39,3 @@ export function missingAttempts(
 }
 
 const none: readonly never[] = [];
-
-/** Whether a kept attempt is about what is planned now. */
-function isOf({ rowHash, subjectHash }: AttemptRecord, planned: PlannedAttempt): boolean {
-  return rowHash === planned.row.hash && subjectHash === planned.subjectHash;
-}
-
-/** Whether the surroundings made it fail (EVL-26). */
-function isOutside({ failure }: AttemptRecord): boolean {
-  return failure !== undefined && outsideReasons.includes(failure.reason);
-}

@@ -134,7 +134,7 @@ export function checkRunOptions(options: RunOptions): void {
   }
   if (!Number.isSafeInteger(seed))
     throw new DefinitionError(`The seed has to be a whole number, not ${describeValue(seed)}.`);
-  if (!(confidence > 0 && confidence < 1)) {
+  if (!(typeof confidence === "number" && confidence > 0 && confidence < 1)) {
     throw new DefinitionError(`The confidence has to be between 0 and 1, not ${describeValue(confidence)}.`);
   }
   if (!["resume", "retry-failed", "fresh"].includes(resume)) {

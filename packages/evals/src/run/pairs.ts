@@ -8,6 +8,7 @@ import { JudgesOfAttempt } from "../judges/asking.ts";
 import { pairJudgeOf } from "../judges/pairwise.ts";
 import type { AttemptRecord } from "../results.ts";
 import type { AttemptWorld, NotRun } from "./attempt.ts";
+import type { KeptRecords } from "./kept-records.ts";
 import type { Records } from "./records.ts";
 import { KeptAttempt } from "./rescoring.ts";
 import { redactionOf } from "./secrets.ts";
@@ -46,7 +47,7 @@ interface PairsOf {
 }
 
 /** Plans every pair of two answers; an answer that failed loses unasked. */
-export function plannedPairs({ definition, variants, rows, records }: PairsOf): readonly PlannedPair[] {
+function plannedPairs({ definition, variants, rows, records }: PairsOf): readonly PlannedPair[] {
   const [first, ...others] = variants;
   const scorers = Object.entries(definition.pairScorers ?? {});
   if (first === undefined || scorers.length === 0) return [];
@@ -63,7 +64,7 @@ export function plannedPairs({ definition, variants, rows, records }: PairsOf): 
         if (baseline === undefined || variant === undefined) return [];
         return scorers.map(([scorer, { version = "1" }]): PlannedPair => {
           const key = { rowId: row.id, variant: JSON.stringify(["pair", scorer, of]), repetition };
-          const subjectHash = contentHash([version, first.name, baseline.output, variant.output]);
+          const subjectHash = contentHash([version, first.name, row.hash, baseline.output, variant.output]);
           return { scorer, of, row, baseline, variant, key, subjectHash };
         });
       }),
@@ -71,12 +72,19 @@ export function plannedPairs({ definition, variants, rows, records }: PairsOf): 
   );
 }
 
-/** Returns what is kept of a pair. undefined: nothing, or it was about other answers, or it failed and is tried again. */
-export function keptPair(planned: PlannedPair, kept: AttemptRecord | undefined, again: boolean): AskedPair | undefined {
-  if (kept?.subjectHash !== planned.subjectHash) return undefined;
-  const outcome = kept.output as PairOutcome;
-  if (again && "unscored" in outcome) return undefined;
-  return askedPair(planned, outcome, kept.judgeUsage);
+/** Returns the pairs that are still to be asked; `again`: what failed is tried again. What is kept is passed to `counted`. */
+export function missingPairs(
+  { kept, again, ...of }: PairsOf & { readonly kept: KeptRecords; readonly again: boolean },
+  counted: (pair: AskedPair, record: AttemptRecord) => void,
+): readonly PlannedPair[] {
+  return plannedPairs(of).filter((pair) => {
+    const record = kept.get({ ...pair.key, rowHash: pair.row.hash, subjectHash: pair.subjectHash });
+    if (record === undefined) return true;
+    const outcome = record.output as PairOutcome;
+    if (again && "unscored" in outcome) return true;
+    counted(askedPair(pair, outcome, record.judgeUsage), record);
+    return false;
+  });
 }
 
 function askedPair({ scorer, of, key }: PlannedPair, outcome: PairOutcome, usage: Usage): AskedPair {

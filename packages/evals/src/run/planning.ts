@@ -1,7 +1,9 @@
 // The attempts of a run, in order, each with the hash of what its model is shown first.
-import type { Message, Prompt, PromptOverride } from "@proviso/core";
-import { contentHash } from "@proviso/core/internal";
+import type { Message, Prompt, PromptOverride, RenderedPrompt } from "@proviso/core";
+import { contentHash, isPlatformFile } from "@proviso/core/internal";
+import { internalsOf } from "@proviso/runtime/internal";
 import { bounded, Unsettled, type Bounds } from "../bounded.ts";
+import { fileContent } from "../data/row-hash.ts";
 import type { NamedRow } from "../data/rows.ts";
 import type { AnyDefinition, ReadyVariant } from "../define/define-eval.ts";
 import type { AttemptKey, Fingerprint } from "../results.ts";
@@ -28,7 +30,7 @@ export async function plannedAttempts(
     for (const { of, hash, resolved } of sides) {
       const prompt = "prompt" in of.subject ? promptOf(of.subject.prompt, row.row) : undefined;
       if (prompt !== undefined && of.settings.overrides !== undefined) await resolve(of, prompt, resolved, bounds);
-      const subjectHash = subjectHashOf(hash, { of, row, shown: prompt, resolved, given });
+      const subjectHash = await subjectHashOf(hash, { of, row, shown: prompt, resolved, given, bounds });
       for (const repetition of repetitions) {
         const place = planned.length;
         planned.push({ place, row, of, prompt, rowId: row.id, variant: of.name, repetition, subjectHash });
@@ -75,12 +77,12 @@ function unlessLate(error: unknown, { name }: ReadyVariant): undefined {
   throw new Unsettled("late", `The store of overrides of the variant "${name}": ${(error as Error).message}`);
 }
 
-/** The hashes of templates: most evals have one, and a row for each of its prompts. */
-const templateHashes = new WeakMap<object, string>();
+/** Hashes of what all rows share: most evals have one template, and a row for each of its prompts. */
+const sharedHashes = new WeakMap<object, string>();
 
-function templateHash(descriptor: object): string {
-  let hash = templateHashes.get(descriptor);
-  if (hash === undefined) templateHashes.set(descriptor, (hash = contentHash(descriptor)));
+function sharedHash(shared: object): string {
+  let hash = sharedHashes.get(shared);
+  if (hash === undefined) sharedHashes.set(shared, (hash = contentHash(shared)));
   return hash;
 }
 
@@ -91,6 +93,7 @@ interface Subject {
   readonly shown: Prompt | undefined;
   readonly resolved: ResolvedOverrides;
   readonly given: readonly unknown[];
+  readonly bounds: Bounds;
 }
 
 /**
@@ -113,18 +116,45 @@ function turnsOf(messages: (row: object) => readonly Message[], row: object): st
   }
 }
 
-/** The hash of what a variant is, and of what it shows the model first for this row. */
-function subjectHashOf(variantHash: string, { of, row, shown, resolved, given }: Subject): string {
+/**
+ * The hash of what a variant is, and of what it shows the model first for this row.
+ * @throws {Unsettled} for a file of the prompt whose bytes do not come in time.
+ */
+async function subjectHashOf(
+  variantHash: string,
+  { of, row, shown, resolved, given, bounds }: Subject,
+): Promise<string> {
   if ("task" in of.subject) return contentHash([variantHash, String(of.subject.task), ...given]);
-  if (shown === undefined) return contentHash([variantHash, row.hash, ...given]);
+  const unshown = [variantHash, row.hash, ...given];
+  if (shown === undefined) return contentHash(unshown);
   const { descriptor } = shown.template;
-  const override = resolved.get(descriptor);
+  const overrides = resolved.get(descriptor);
+  const isNative = internalsOf(of.adapter)?.facts.nativeOutput === true;
   try {
-    const { text } = shown.render(override === undefined ? {} : { overrides: override });
-    const shows = [variantHash, text, templateHash(descriptor), ...given];
-    return contentHash(override === undefined ? shows : [...shows, override.sections, override.tools]);
-  } catch {
+    const rendered = shown.render({ overrides, outputInstructions: isNative ? undefined : true });
+    const showing = shownIn(rendered, isNative);
+    const read = rendered.files === undefined ? showing : bounded(showing, bounds);
+    const shows = [variantHash, await read, sharedHash(descriptor), ...given];
+    return contentHash(overrides === undefined ? shows : [...shows, overrides.sections, overrides.tools]);
+  } catch (error) {
+    if (error instanceof Unsettled && error.why === "late") {
+      throw new Unsettled("late", `A file of the prompt of the row "${row.id}": ${error.message}`);
+    }
     // A prompt that cannot be rendered fails when it is evaluated.
-    return contentHash([variantHash, row.hash, ...given]);
+    return contentHash(unshown);
   }
+}
+
+type Placed = NonNullable<RenderedPrompt["files"]>[number];
+
+/** What a model is shown first, and what its answer has to be. */
+async function shownIn(rendered: RenderedPrompt, isNative: boolean): Promise<readonly unknown[]> {
+  const { system, user, tools, providerTools, output, files = [] } = rendered;
+  const offered = [...tools, ...providerTools].map(({ name }) => name);
+  const wanted = output && [isNative, output.container, sharedHash(output.jsonSchema)];
+  return [system, user, offered, wanted, files.length === 0 ? [] : await Promise.all(files.map(placedContent))];
+}
+
+async function placedContent({ at, file }: Placed): Promise<readonly unknown[]> {
+  return [at, isPlatformFile(file) ? await fileContent(file) : file];
 }

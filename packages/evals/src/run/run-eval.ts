@@ -18,7 +18,7 @@ import { Lanes } from "./lanes.ts";
 import { missingAttempts, type MissingAttempt } from "./missing.ts";
 import { earlyLooks, type EarlyLooks } from "./early-looks.ts";
 import type { RunOptions } from "./options.ts";
-import { askPair, keptPair, plannedPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
+import { askPair, missingPairs, type AskedPair, type PlannedPair } from "./pairs.ts";
 import { keyFields, plannedAttempts } from "./planning.ts";
 import { recordsOf, type Records } from "./records.ts";
 import { RunEnd } from "./run-end.ts";
@@ -95,20 +95,22 @@ class EvalRun {
   }
 
   async #report(): Promise<EvalReport> {
-    const { options, definition, fingerprint, rows } = this.#parts;
+    const { options, definition, fingerprint, rows, variants } = this.#parts;
     const { newId = systemId } = options;
     const tally = this.#tally;
+    const planned = await plannedAttempts(definition, rows, variants, fingerprint, this.#bounds);
     const runId = newId();
-    const store = await openRunStore(options, { name: definition.name, runId, fingerprint }, this.#bounds);
+    const run = { name: definition.name, runId, fingerprint };
+    const store = await openRunStore(options, run, { bounds: this.#bounds, planned });
     // What a killed run had begun may have been paid for, so it stays part of what is spent.
     tally.lost = store.lost;
     tally.spend(store.lost);
     this.#expected.begin(store.lost);
     const making = { world: this.#world(newId), store };
-    await this.#makeAll(making);
+    await this.#makeAll(planned, making);
     await this.#comparePairs(making);
-    const { reused, lost } = tally;
-    const of = { ...this.#parts, records: this.#records, ended: this.#end.ended, spent: tally.spent, lost };
+    const { spent, lost, reused } = tally;
+    const of = { ...this.#parts, records: this.#records, ended: this.#end.ended, spent, lost };
     const counted = { reused, pairs: pairsByKey(this.#pairs), looks: this.#looks };
     const report = reportOf({ ...of, ...counted, runId, startedAt: new Date(tally.startedAt).toISOString() });
     keepRows(report, rows);
@@ -118,38 +120,40 @@ class EvalRun {
   }
 
   /** Makes what is not kept. */
-  async #makeAll(making: Making): Promise<void> {
-    const { options, definition, fingerprint, rows, variants } = this.#parts;
-    const planned = await plannedAttempts(definition, rows, variants, fingerprint, this.#bounds);
-    const of = { kept: making.store.kept, again: options.resume === "retry-failed" };
-    const missing = missingAttempts(definition, planned, of, ({ place }, record) => {
+  async #makeAll(planned: readonly PlannedAttempt[], making: Making): Promise<void> {
+    const { options, definition, fingerprint } = this.#parts;
+    const { kept } = making.store;
+    const again = options.resume === "retry-failed";
+    const older: AttemptRecord[] = [];
+    const missing = missingAttempts(definition, planned, { kept, again }, ({ place }, record) => {
       this.#expected.add(record);
-      this.#tally.take(place, record);
-      this.#tally.reused += 1;
+      this.#tally.reuse(place, record);
+      if (!kept.isNewest(record)) older.push(record);
     });
-    for (const each of cutBefore(missing, making.store.kept, fingerprint)) this.#expected.add(each);
+    // What an older run made is the newest again: who looks at this run later finds it.
+    await Promise.all(older.map(async (record) => making.store.finish(record)));
+    for (const each of cutBefore(missing, kept, fingerprint)) this.#expected.add(each);
     this.#look();
     await this.#sideBySide(missing, (each, side) => this.#next(each, making, side));
   }
 
   #world(newId: () => string): AttemptWorld {
-    const { options } = this.#parts;
-    const budget = trackerOf(options.budget);
+    const { journal, budget: given } = this.#parts.options;
+    const budget = trackerOf(given);
     const { signal } = this.#end;
     const { pacing } = this.#lanes;
-    return { clock: this.#clock, newId, budget, signal, pacing, journal: options.journal, given: new Map() };
+    return { clock: this.#clock, newId, budget, signal, pacing, journal, given: new Map() };
   }
 
   /** Works on as many items at once as the options say, until the run ends or `work` returns false. */
   async #sideBySide<Item>(items: readonly Item[], work: (item: Item, side: Side) => Promise<boolean>): Promise<void> {
-    const { options } = this.#parts;
     const queue = items.values();
     const worker = async (): Promise<void> => {
       const side: Side = { keeping: undefined };
       for (const each of queue) if (this.#end.isOver || !(await work(each, side))) break;
       await side.keeping;
     };
-    const count = Math.min(options.concurrency ?? 16, items.length);
+    const count = Math.min(this.#parts.options.concurrency ?? 16, items.length);
     const failed = (error: unknown): void => {
       this.#end.break(error);
       this.#expected.wake();
@@ -173,15 +177,12 @@ class EvalRun {
   async #comparePairs(making: Making): Promise<void> {
     if (this.#end.ended !== undefined || this.#parts.baseline !== undefined) return;
     const again = this.#parts.options.resume === "retry-failed";
-    const missing = plannedPairs({ ...this.#parts, records: this.#records }).filter((planned) => {
-      const record = making.store.kept.get(planned.key);
-      const pair = keptPair(planned, record, again);
-      if (record === undefined || pair === undefined) return true;
+    const of = { ...this.#parts, records: this.#records, kept: making.store.kept, again };
+    const missing = missingPairs(of, (pair, record) => {
       this.#expected.add(record);
       this.#pairs.push(pair);
-      return false;
     });
-    await this.#sideBySide(missing, (planned, side) => this.#askPair(planned, making, side));
+    await this.#sideBySide(missing, (pair, side) => this.#askPair(pair, making, side));
   }
 
   async #askPair(planned: PlannedPair, making: Making, side: Side): Promise<boolean> {
@@ -217,8 +218,7 @@ class EvalRun {
     }
     await store.finish(scored.record);
     this.#expected.add(scored.record);
-    this.#tally.reused += 1;
-    this.#tally.take(planned.place, scored.record);
+    this.#tally.reuse(planned.place, scored.record);
     this.#look();
     this.#tally.progress();
     return true;

@@ -3,8 +3,9 @@ import type { Usage } from "@proviso/core";
 import { addUsage, noUsage } from "@proviso/core/internal";
 import { bounded, closingMs, Unsettled, type Bounds } from "../bounded.ts";
 import type { AttemptKey, AttemptRecord, EvalReport, Fingerprint } from "../results.ts";
-import { ByKey } from "./by-key.ts";
+import type { PlannedAttempt } from "./attempt.ts";
 import { pagesOf } from "./kept-attempts.ts";
+import { KeptRecords } from "./kept-records.ts";
 import { nothingKept } from "./memory-store.ts";
 import type { RunOptions } from "./options.ts";
 
@@ -14,7 +15,7 @@ import type { RunOptions } from "./options.ts";
  */
 export interface RunStore {
   /** What is kept of the eval. Nothing where the run wants a fresh start. */
-  readonly kept: ByKey<AttemptRecord>;
+  readonly kept: KeptRecords;
   /** What a killed run had begun and not finished. */
   readonly lost: Usage;
   /** undefined: it is kept at once. */
@@ -25,15 +26,15 @@ export interface RunStore {
   end(report: EvalReport): Promise<void>;
 }
 
-/** Opens the store of a run, and reads what it has. Where an abort ends that, nothing is kept. */
+/** Opens the store of a run, and reads what it has of what is planned. Where an abort ends that, nothing is kept. */
 export async function openRunStore(
   { store = nothingKept, resume }: Pick<RunOptions, "store" | "resume">,
   run: { readonly name: string; readonly runId: string; readonly fingerprint: Fingerprint },
-  bounds: Bounds,
+  { bounds, planned }: { readonly bounds: Bounds; readonly planned: readonly Pick<PlannedAttempt, "subjectHash">[] },
 ): Promise<RunStore> {
   const { runId } = run;
   const waiting = new StoreWaits(bounds);
-  const kept = new ByKey<AttemptRecord>();
+  const kept = new KeptRecords(new Set(planned.map(({ subjectHash }) => subjectHash)));
   let lost = noUsage;
   try {
     const opened = await waiting.for(store.open(run));
@@ -43,7 +44,7 @@ export async function openRunStore(
       for (;;) {
         const page = await waiting.for(pages.next());
         if (page.done === true) break;
-        for (const record of page.value) kept.set(record, record);
+        for (const record of page.value) kept.add(record);
       }
     }
   } catch (error) {

@@ -47,6 +47,12 @@ export class Tally {
     looks?.add(record);
   }
 
+  /** Takes an attempt whose answer an earlier run was given. */
+  reuse(place: number, record: AttemptRecord): void {
+    this.reused += 1;
+    this.take(place, record);
+  }
+
   /** Calls the listener. */
   readonly progress = (): void => {
     const { onProgress, clock, records, total, lanes } = this.#of;

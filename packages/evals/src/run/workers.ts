@@ -13,7 +13,7 @@ import { addUsage, noUsage } from "@proviso/core/internal";
 import type { Environment } from "@proviso/runtime";
 import { systemId } from "@proviso/runtime/internal";
 import { sharedPacing } from "@proviso/runtime/routing";
-import { namedRows, ordered } from "../data/rows.ts";
+import { canBeReadAgain, namedRows, ordered, type NamedRow } from "../data/rows.ts";
 import { definitionOf, variantsOf, type AnyDefinition } from "../define/define-eval.ts";
 import type { Eval } from "../definition.ts";
 import type { AttemptKey, AttemptRecord, Fingerprint } from "../results.ts";
@@ -31,6 +31,10 @@ export interface AttemptJob {
   readonly fingerprint: Fingerprint;
   /** The attempt. */
   readonly key: AttemptKey;
+  /** The content of its row: a worker with another one refuses the job. */
+  readonly rowHash: string;
+  /** What its model is shown first: a worker that shows another prompt refuses the job. */
+  readonly subjectHash: string;
   /** What is left for it; undefined: there is no limit. */
   readonly budget: Budget | undefined;
 }
@@ -92,7 +96,9 @@ async function handedOut(
     if (left === "nothing") return { notRun: "budget", usage: noUsage };
     // How long a job waits for a worker is not known: the run's own limits end that.
     const bounds = { clock, signal, ms: left?.deadline?.remainingMs() ?? Infinity };
-    const running = workers.run({ eval: definition.name, fingerprint, key, budget: left }, signal);
+    const { subjectHash, row } = planned;
+    const job = { eval: definition.name, fingerprint, key, rowHash: row.hash, subjectHash, budget: left };
+    const running = workers.run(job, signal);
     const record = await bounded(running, bounds, () => systemClock.sleep(answeringMs));
     const usage = addUsage(record.usage, record.judgeUsage);
     budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(usage);
@@ -127,9 +133,8 @@ export interface ServingOptions extends Pick<Environment, "clock" | "random" | "
   readonly pacing?: EvaluateOptions["pacing"];
 }
 
-/** What is known of an eval, once. */
+/** What is known of an eval. */
 interface Served {
-  readonly definition: AnyDefinition;
   readonly fingerprint: Fingerprint;
   readonly attempts: ReadonlyMap<string, PlannedAttempt>;
 }
@@ -143,38 +148,86 @@ export function attemptServer(
   evals: readonly Eval[],
   { clock = systemClock, newId = systemId, random, pacing }: ServingOptions,
 ): AttemptWorkers["run"] {
-  const served = new Map<string, () => Promise<Served>>();
+  const served = new Map<string, ServedEval>();
   if (evals.length === 0) throw new DefinitionError("A worker needs at least one eval.");
   for (const of of evals) {
     const definition = definitionOf(of);
     const { name } = definition;
     if (served.has(name)) throw new DefinitionError(`Two evals have the name "${name}".`);
-    let known: Promise<Served> | undefined;
-    served.set(name, () => (known ??= serve(definition, clock)));
+    served.set(name, new ServedEval(definition, clock));
   }
   const pace = pacing ?? sharedPacing({ clock, ...(random === undefined ? {} : { random }) });
   return async (job, signal) => {
-    const known = await served.get(job.eval)?.();
-    if (known === undefined) throw new DefinitionError(`A worker has no eval "${job.eval}": give it to serveAttempts.`);
-    const planned = known.attempts.get(keyText(job.key)) ?? repeatedAttempt(known, job.key);
-    const fault = faultOf(known, job, planned);
-    if (fault !== undefined || planned === undefined) throw new DefinitionError(fault ?? "");
+    const of = served.get(job.eval);
+    if (of === undefined) throw new DefinitionError(`A worker has no eval "${job.eval}": give it to serveAttempts.`);
+    const { definition, planned } = await of.attemptOf(job);
     const budget = job.budget === undefined ? undefined : trackerOf(job.budget);
     const world: AttemptWorld = { clock, newId, budget, signal, pacing: pace, given: new Map() };
-    const made = await attempted(known.definition, planned, world);
+    const made = await attempted(definition, planned, world);
     if (!("notRun" in made)) return made;
     if (made.notRun === "budget") return cutShort(planned, made.usage);
     throw signal.reason;
   };
 }
 
-async function serve(definition: AnyDefinition, clock: Clock): Promise<Served> {
-  const variants = variantsOf(definition);
-  const bounds = boundsOf({ clock }, definition.timeoutMs);
-  const rows = ordered(await namedRows(definition.data, definition, bounds), 1);
-  const fingerprint = fingerprintOf(definition, rows, variants);
-  const planned = await plannedAttempts(definition, rows, variants, fingerprint, bounds);
-  return { definition, fingerprint, attempts: new Map(planned.map((each) => [keyText(each), each])) };
+/** An eval as a worker has it. It is planned with the first job, and again where a job is of another plan. */
+class ServedEval {
+  readonly #definition: AnyDefinition;
+  readonly #clock: Clock;
+  #rows: readonly NamedRow<object>[] | undefined;
+  #known: Promise<Served> | undefined;
+
+  constructor(definition: AnyDefinition, clock: Clock) {
+    this.#definition = definition;
+    this.#clock = clock;
+  }
+
+  /** @throws {DefinitionError} for a job of another definition, before anything is asked. */
+  async attemptOf(job: AttemptJob): Promise<{ readonly definition: AnyDefinition; readonly planned: PlannedAttempt }> {
+    const planning = (this.#known ??= this.#plan());
+    let found = attemptIn(await planning, job);
+    if ("fault" in found) {
+      // Rows and stored overrides may have changed since it was planned.
+      if (this.#known === planning) this.#known = this.#plan();
+      found = attemptIn(await (this.#known ??= this.#plan()), job);
+    }
+    if ("fault" in found) throw new DefinitionError(found.fault);
+    return { definition: this.#definition, planned: found };
+  }
+
+  /** What cannot be read now is read again with the next job. */
+  #plan(): Promise<Served> {
+    const planning = this.#served();
+    planning.catch(() => {
+      if (this.#known === planning) this.#known = undefined;
+    });
+    return planning;
+  }
+
+  async #served(): Promise<Served> {
+    const definition = this.#definition;
+    const variants = variantsOf(definition);
+    const bounds = boundsOf({ clock: this.#clock }, definition.timeoutMs);
+    if (this.#rows === undefined || canBeReadAgain(definition.data)) {
+      this.#rows = ordered(await namedRows(definition.data, definition, bounds), 1);
+    }
+    const rows = this.#rows;
+    const fingerprint = fingerprintOf(definition, rows, variants);
+    const planned = await plannedAttempts(definition, rows, variants, fingerprint, bounds);
+    return { fingerprint, attempts: new Map(planned.map((each) => [keyText(each), each])) };
+  }
+}
+
+function attemptIn(served: Served, job: AttemptJob): PlannedAttempt | { readonly fault: string } {
+  const planned = served.attempts.get(keyText(job.key)) ?? repeatedAttempt(served, job.key);
+  if (planned === undefined) {
+    const { variant, rowId } = job.key;
+    return {
+      fault: `A worker's eval "${job.eval}" has no row "${rowId}" of the variant "${variant}": give both processes the same definition.`,
+    };
+  }
+  const fault = faultOf(served, job, planned);
+  return fault === undefined ? planned : { fault };
 }
 
 function keyText({ rowId, variant, repetition }: AttemptKey): string {
@@ -187,12 +240,9 @@ function repeatedAttempt({ attempts }: Served, key: AttemptKey): PlannedAttempt 
   return first === undefined ? undefined : { ...first, repetition: key.repetition };
 }
 
-/** Why the job is of another definition. A run of a part has other rows in all: its row is compared by what comes back. */
-function faultOf(known: Served, job: AttemptJob, planned: PlannedAttempt | undefined): string | undefined {
+/** Why the job is of another definition. A run of a part has other rows in all: its row is compared alone. */
+function faultOf(known: Served, job: AttemptJob, planned: PlannedAttempt): string | undefined {
   const { variant, rowId } = job.key;
-  if (planned === undefined) {
-    return `A worker's eval "${job.eval}" has no row "${rowId}" of the variant "${variant}": give both processes the same definition.`;
-  }
   const [here, there] = [known.fingerprint, job.fingerprint];
   const differ = (what: string, a = "none", b = "none"): string | undefined =>
     a === b
@@ -203,7 +253,11 @@ function faultOf(known: Served, job: AttemptJob, planned: PlannedAttempt | undef
     const fault = differ(`scorer "${name}"`, ownField(here.scorers, name), ownField(there.scorers, name));
     if (fault !== undefined) return fault;
   }
-  return differ(`variant "${variant}"`, ownField(here.variants, variant), ownField(there.variants, variant));
+  return (
+    differ(`variant "${variant}"`, ownField(here.variants, variant), ownField(there.variants, variant)) ??
+    differ(`row "${rowId}"`, planned.row.hash, job.rowHash) ??
+    differ(`prompt for the row "${rowId}" of the variant "${variant}"`, planned.subjectHash, job.subjectHash)
+  );
 }
 
 function trackerOf(budget: Budget): BudgetTracker | undefined {

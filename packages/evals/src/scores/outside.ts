@@ -1,4 +1,5 @@
 import type { ErrorReason } from "@proviso/core";
+import type { AttemptRecord } from "../results.ts";
 
 /** Reasons of failures that are the surroundings' and not the variant's. */
 export const outsideReasons: readonly ErrorReason[] = Object.freeze([
@@ -13,3 +14,8 @@ export const outsideReasons: readonly ErrorReason[] = Object.freeze([
   "process_error",
   "unknown_error",
 ] as const);
+
+/** Whether the surroundings made an attempt fail. */
+export function failedOutside({ failure }: Pick<AttemptRecord, "failure">): boolean {
+  return failure !== undefined && outsideReasons.includes(failure.reason);
+}

@@ -38,6 +38,37 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
   return { rows: rows.length, sums, sizes, mean: total / rows.length };
 }
 
+/**
+ * How many clusters of one size say as much as these: (Σn)² / Σn², their number where they have one size. Source: L. Kish,
+ * "Survey Sampling" (1965), the effective number under unequal weights.
+ */
+export function effectiveClusters(sizes: readonly number[]): number {
+  const [first] = sizes;
+  if (sizes.every((size) => size === first)) return sizes.length;
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  return total ** 2 / sizes.reduce((sum, size) => sum + size ** 2, 0);
+}
+
+/**
+ * The degrees of freedom of the variance of a mean by Satterthwaite's approximation, as Bell and McCaffrey (2002) have them
+ * for rows that are alike in their variance: 1 / (Σp² + (Σp²/(1 − p))² − Σp⁴/(1 − p)²) with the share p of a cluster. With
+ * clusters of one size they are one less than there are.
+ */
+export function degreesOf(sizes: readonly number[]): number {
+  const [first] = sizes;
+  if (sizes.every((size) => size === first)) return sizes.length - 1;
+  const rows = sizes.reduce((sum, size) => sum + size, 0);
+  let [own, both, twice] = [0, 0, 0];
+  for (const size of sizes) {
+    const share = size / rows;
+    const corrected = share ** 2 / (1 - share);
+    own += share ** 2;
+    both += corrected;
+    twice += corrected ** 2;
+  }
+  return 1 / (own + both ** 2 - twice);
+}
+
 /** The sum of squares of what clusters' sums differ from what they would be if each had this mean. */
 export function squaresAround(mean: number, { sums, sizes }: Clusters): number {
   let squares = 0;

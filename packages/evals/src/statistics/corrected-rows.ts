@@ -1,3 +1,4 @@
+import { degreesOf, effectiveClusters } from "./clusters.ts";
 import type { Estimate, Level } from "./estimate.ts";
 import { studentCritical } from "./quantiles.ts";
 
@@ -42,8 +43,9 @@ export function correctedDifference(
     value: own.value - other.value,
     sums,
     added: own.added + other.added,
-    labelled: Math.min(own.labelled, other.labelled),
+    degrees: Math.min(own.degrees, other.degrees),
     rows: own.rows,
+    effective: own.effective,
   };
   return estimated(both, level, [-span, span]);
 }
@@ -55,9 +57,11 @@ interface Parts {
   readonly sums: ReadonlyMap<string | number, number>;
   /** The square of what the added labels add. */
   readonly added: number;
-  /** The number of clusters that have a label. */
-  readonly labelled: number;
+  /** The degrees of freedom of what the labels say. */
+  readonly degrees: number;
   readonly rows: number;
+  /** How many clusters of one size say as much as those of the rows. */
+  readonly effective: number;
 }
 
 function partsOf(rows: readonly JudgedRow[], span: number): Parts {
@@ -72,24 +76,33 @@ function partsOf(rows: readonly JudgedRow[], span: number): Parts {
   const value = mean(parts);
 
   const sums = new Map<string | number, number>();
-  const withLabel = new Set<string | number>();
+  const sizes = new Map<string | number, number>();
+  const labelsOf = new Map<string | number, number>();
   for (const [place, { cluster = place, label }] of rows.entries()) {
     const fromLabel = label === undefined ? 0 : (answered * (errorOf(label) - bias)) / count;
     sums.set(cluster, (sums.get(cluster) ?? 0) + (parts[place]! - value) / rows.length + fromLabel);
-    if (label !== undefined) withLabel.add(cluster);
+    sizes.set(cluster, (sizes.get(cluster) ?? 0) + 1);
+    if (label !== undefined) labelsOf.set(cluster, (labelsOf.get(cluster) ?? 0) + 1);
   }
   const farthest = labels.reduce((most, label) => Math.max(most, Math.abs(errorOf(label) - bias)), 0);
   const added = 2 * ((answered * (farthest === 0 ? span : farthest)) / count) ** 2;
-  return { value, sums, added, labelled: withLabel.size, rows: rows.length };
+  return {
+    value,
+    sums,
+    added,
+    degrees: degreesOf([...labelsOf.values()]),
+    rows: rows.length,
+    effective: effectiveClusters([...sizes.values()]),
+  };
 }
 
 function estimated(
-  { value, sums, added, labelled, rows }: Parts,
+  { value, sums, added, degrees, rows, effective }: Parts,
   level: Level,
   range: readonly [number, number],
 ): Estimate {
   const squares = [...sums.values()].reduce((sum, part) => sum + part ** 2, added);
-  const half = studentCritical(level.error, labelled - 1) * Math.sqrt((squares * labelled) / (labelled - 1));
+  const half = studentCritical(level.error, degrees) * Math.sqrt((squares * (degrees + 1)) / degrees);
   const cut = (end: number): number => Math.min(Math.max(...range), Math.max(Math.min(...range), end));
   return {
     value: cut(value),
@@ -99,6 +112,7 @@ function estimated(
     method: "prediction-powered",
     rows,
     clusters: sums.size,
+    ...(effective === sums.size ? {} : { effectiveClusters: effective }),
   };
 }
 

@@ -20,6 +20,11 @@ export interface Estimate {
   readonly rows: number;
   /** The number of groups where rows have one, else of rows. Fewer than 15 are few for an interval. */
   readonly clusters: number;
+  /**
+   * How many groups of one size say as much as these: (Σn)² / Σn² (Kish). Fewer than 15 are few, however many groups there
+   * are. Left out: all groups have one size.
+   */
+  readonly effectiveClusters?: number;
 }
 
 /** A row's number and the group that it belongs to. */
@@ -43,7 +48,7 @@ export interface Level {
 
 /** @throws {DefinitionError} unless the confidence is between 0 and 1. */
 export function levelOf(confidence = 0.95): Level {
-  if (!(confidence > 0 && confidence < 1)) {
+  if (!(typeof confidence === "number" && confidence > 0 && confidence < 1)) {
     throw new DefinitionError(`A confidence must be between 0 and 1, not ${describeValue(confidence)}.`);
   }
   return { confidence, error: 1 - confidence };

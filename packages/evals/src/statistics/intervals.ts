@@ -1,5 +1,5 @@
 import { DefinitionError } from "@proviso/core";
-import { clustersOf, squaresAround, type Clusters } from "./clusters.ts";
+import { clustersOf, degreesOf, effectiveClusters, type Clusters } from "./clusters.ts";
 import { levelOf, requireFinite, rounding, type Estimate, type Level, type Observation } from "./estimate.ts";
 import { studentCritical } from "./quantiles.ts";
 
@@ -89,9 +89,15 @@ function adjusted(clusters: Clusters, level: Level, { added, least, greatest, is
     high: Math.max(clusters.mean, Math.min(greatest, more.mean + half)),
     confidence: level.confidence,
     method: "adjusted-t",
-    rows: clusters.rows,
-    clusters: clusters.sums.length,
+    ...countsOf(clusters),
   };
+}
+
+/** How much an estimate rests on. */
+function countsOf({ rows, sizes }: Clusters): Pick<Estimate, "rows" | "clusters" | "effectiveClusters"> {
+  const counts = { rows, clusters: sizes.length };
+  const effective = effectiveClusters(sizes);
+  return effective === sizes.length ? counts : { ...counts, effectiveClusters: effective };
 }
 
 function unbounded(clusters: Clusters, level: Level): Estimate {
@@ -102,17 +108,23 @@ function unbounded(clusters: Clusters, level: Level): Estimate {
     high: clusters.mean + half,
     confidence: level.confidence,
     method: "cluster-t",
-    rows: clusters.rows,
-    clusters: clusters.sums.length,
+    ...countsOf(clusters),
   };
 }
 
-/** Half the width by the variance that holds when the rows of a cluster are alike. */
-function halfWidth(clusters: Clusters, { error }: Level, isBinary: boolean): number {
-  const count = clusters.sums.length;
-  const correction = isBinary ? 1 : count / (count - 1);
-  const variance = (correction * squaresAround(clusters.mean, clusters)) / clusters.rows ** 2;
-  return variance === 0 ? 0 : studentCritical(error, count - 1) * Math.sqrt(variance);
+/**
+ * Half the width by the variance that holds when the rows of a cluster are alike. A large cluster draws the mean to itself,
+ * so each one's square counts 1 / (1 − its share of the rows): with clusters of one size that is count / (count − 1).
+ * Source: the estimate CR2 of R. M. Bell and D. F. McCaffrey, "Bias reduction in standard errors for linear regression with
+ * multi-stage samples", Survey Methodology 28 (2002), for a mean, with the degrees of freedom below.
+ */
+function halfWidth({ sums, sizes, rows, mean }: Clusters, { error }: Level, isBinary: boolean): number {
+  let squares = 0;
+  for (const [place, sum] of sums.entries()) {
+    const size = sizes[place]!;
+    squares += (sum - size * mean) ** 2 * (isBinary ? 1 : rows / (rows - size));
+  }
+  return squares === 0 ? 0 : (studentCritical(error, degreesOf(sizes)) * Math.sqrt(squares)) / rows;
 }
 
 function enough(clusters: Clusters): Clusters {

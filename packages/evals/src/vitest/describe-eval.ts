@@ -6,6 +6,7 @@ import { firstIsBaseline } from "../report/baseline.ts";
 import { decisionsOf } from "../report/gates.ts";
 import type { EvalReport } from "../results.ts";
 import type { RunOptions } from "../run/options.ts";
+import { variantsToRun } from "../run/part.ts";
 import { runEval } from "../run/run-eval.ts";
 
 /** What `describeEval` takes: the options of `runEval`, and a time. */
@@ -18,12 +19,12 @@ export interface DescribeEvalOptions extends RunOptions {
  * Makes a suite of vitest: a test for each gate, and one that every attempt is scored; without gates the second one only.
  * No row is a test. The eval runs once, before the first of them, and the message of a failed gate has its interval. A run
  * that its budget, an abort or a systemic failure ended has attempts without scores, so the second test fails.
- * @throws {DefinitionError} where vitest collects tests, for what `defineEval` did not make.
+ * @throws {DefinitionError} where vitest collects tests, for what `defineEval` did not make and a variant that it has not.
  */
 export function describeEval(definition: Eval, options: DescribeEvalOptions = {}): void {
   const { timeoutMs = 600_000, ...run } = options;
   const made = definitionOf(definition);
-  const variants = variantsOf(made);
+  const variants = variantsToRun(variantsOf(made), run);
   const isComparedWith = run.compareWith === undefined ? firstIsBaseline(variants) : () => true;
   const decisions = decisionsOf(made, variants, { isComparedWith });
   describe(definition.name, () => {

@@ -203,6 +203,29 @@ test("STA-8 fewer than 2 clusters have no interval", () => {
   expect(() => differenceInterval(oneGroup, { span: 1 })).toThrow(DefinitionError);
 });
 
+// The hat matrix of a mean has 1/N everywhere. CR2 multiplies what the rows of a cluster of n differ by with the inverse root
+// of I - H, and Satterthwaite's degrees of freedom are (Σλ)²/Σλ² of the matrix of inner products, made here without closed forms.
+test("STA-1 clusters of several sizes have Bell and McCaffrey's variance and degrees of freedom", () => {
+  const groups = [[1, 0, 1, 1, 0, 1, 1], [0.5, 0], [1], [0, 0.25, 0.75]];
+  const rows = groups.flatMap((values, at) => values.map((value) => ({ value, cluster: `${at}` })));
+  const count = rows.length;
+  const mean = rows.reduce((sum, { value }) => sum + value, 0) / count;
+  const vectors = groups.map((values, at) => {
+    const factor = 1 / Math.sqrt(1 - values.length / count) / count;
+    return rows.map(({ cluster }) => factor * (Number(cluster === `${at}`) - values.length / count));
+  });
+  const products = vectors.map((one) => vectors.map((other) => one.reduce((sum, of, at) => sum + of * other[at]!, 0)));
+  const trace = products.reduce((sum, line, at) => sum + line[at]!, 0);
+  const degrees = trace ** 2 / products.flat().reduce((sum, product) => sum + product ** 2, 0);
+  const squares = vectors.map((one) => one.reduce((sum, of, at) => sum + of * (rows[at]!.value - mean), 0) ** 2);
+  const error = Math.sqrt(squares.reduce((sum, square) => sum + square, 0));
+  const { low, high, clusters, effectiveClusters } = meanInterval(rows);
+  expect(high - mean).toBeCloseTo(studentCritical(0.05, degrees) * error, 12);
+  expect(mean - low).toBeCloseTo(high - mean, 12);
+  expect(clusters).toBe(4);
+  expect(effectiveClusters).toBeCloseTo(13 ** 2 / (49 + 4 + 1 + 9), 12);
+});
+
 test("STA-8 an estimate says how many clusters it rests on", () => {
   const rows = Array.from({ length: 12 }, (_, place) => ({ value: place % 2, cluster: `${place % 4}` }));
   expect(meanInterval(rows)).toMatchObject({ rows: 12, clusters: 4, confidence: 0.95 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { differenceInterval, meanInterval } from "../../src/statistics/index.ts";
 import { coverage, foundWithRowsNeeded, judgeCoverage, withLooks } from "./simulation/measure.ts";
-import { pairedWorld, scoreWorld } from "./simulation/world.ts";
+import { leaningWorld, pairedWorld, ratesWorld, scoreWorld } from "./simulation/world.ts";
 
 // Small and seeded; `pnpm simulate:statistics` runs all cells. A bound is four standard errors from what it measures.
 test("STA-1 intervals of 95 % hold the truth of paired answers, with groups and without", () => {
@@ -30,6 +30,17 @@ test("STA-1 rows of a group that are taken as independent have intervals that mi
   const inGroups = coverage(world, (rows) => meanInterval(rows, { range: [0, 1] }), 400, 1);
   expect(alone).toBeLessThan(0.89);
   expect(inGroups).toBeGreaterThan(0.91);
+});
+
+test.each([
+  [30, 100],
+  [40, 200],
+  [100, 500],
+])("STA-1 intervals hold the truth where one of %i groups has %i rows and the others 5", (groups, large) => {
+  const size = { large, times: 1 };
+  const difference = coverage(leaningWorld(groups, size), (rows) => differenceInterval(rows, { span: 1 }), 300, 1);
+  const score = coverage(ratesWorld(groups, size), (rows) => meanInterval(rows, { range: [0, 1] }), 300, 1);
+  expect(Math.min(difference, score)).toBeGreaterThan(0.92);
 });
 
 test("STA-5 early looks at variants that do not differ prove no more than one look", () => {

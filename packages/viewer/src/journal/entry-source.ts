@@ -25,6 +25,8 @@ export interface ReadEntries {
   readonly entries: readonly JournalEntry[];
   /** Why no more can be read; undefined: that is all there is. */
   readonly problem: string | undefined;
+  /** The summary of the run, as it was read with its last entry; undefined: there is none. */
+  readonly summary: string | undefined;
   /** The writer of the last of them; undefined: none was read, or it is not known. */
   readonly writer: string | undefined;
   /** What no other run of the same id began with; undefined: it has not begun, or reading did not begin with its first entry. */
@@ -40,6 +42,8 @@ export interface EntrySource {
   list(): AsyncIterable<ListedRun>;
   /** What the list says of one run; undefined: there is none. */
   listed(id: string): Promise<ListedRun | undefined>;
+  /** What the list says of a run with this summary; undefined: it is none. Left out: entries come without a summary. */
+  readonly listedBy?: ((id: string, summary: string) => ListedRun | undefined) | undefined;
   /** Returns the entries from an index on. `mark`: what reading up to there returned. */
   read(id: string, from: number, mark: string | undefined): Promise<ReadEntries>;
   /** Whether the process of a writer is known to be gone. */
@@ -51,17 +55,18 @@ export function journalSource(journal: Journal): EntrySource {
   const kept = keptEntries(journal);
   return {
     async *list() {
-      for await (const run of journal.list()) yield listedBy(run);
+      for await (const run of journal.list()) yield listedByJournal(run);
     },
     async listed(id) {
       if (kept === undefined) {
         const run = await journal.describe(id);
-        return run && listedBy(run);
+        return run && listedByJournal(run);
       }
       await kept.settled();
-      const saved = savedIn(await newestSummary(kept.store, id));
-      return saved && { ...saved, id, version: versionOf(saved) };
+      const summary = await newestSummary(kept.store, id);
+      return summary === undefined ? undefined : listedSo(id, summary, versionOf);
     },
+    listedBy: kept && ((id, summary) => listedSo(id, summary, versionOf)),
     async read(id, from, mark) {
       if (kept === undefined) return readEntries(partsThrough(journal, id), from, mark);
       await kept.settled();
@@ -72,9 +77,15 @@ export function journalSource(journal: Journal): EntrySource {
 }
 
 /** A run as a journal describes it. */
-function listedBy({ startedAt, updatedAt, ...run }: JournalSummary): ListedRun {
+function listedByJournal({ startedAt, updatedAt, ...run }: JournalSummary): ListedRun {
   const times = { startedAt: startedAt.getTime(), updatedAt: updatedAt.getTime() };
   return { ...run, ...times, version: versionOf({ ...run, ...times }) };
+}
+
+/** A run as the list shows one with this summary, which may be none. */
+function listedSo(id: string, summary: string, version: (saved: SavedSummary) => string): ListedRun | undefined {
+  const saved = readSummary(summary);
+  return saved && { ...saved, id, version: version(saved) };
 }
 
 function versionOf({
@@ -86,24 +97,21 @@ function versionOf({
   return `${updatedAt} ${steps} ${attempts} ${state}`;
 }
 
-function savedIn(summary: string | undefined): SavedSummary | undefined {
-  return summary === undefined ? undefined : readSummary(summary);
-}
-
 /** Reads a store as it is. */
 export function storeSource(store: JournalStore): EntrySource {
+  const listedBy = (id: string, summary: string): ListedRun | undefined => listedSo(id, summary, () => summary);
   return {
     async *list() {
       for await (const { run, summary } of store.list()) {
-        const saved = savedIn(summary);
-        if (saved !== undefined) yield { ...saved, id: run, version: summary };
+        const listed = listedBy(run, summary);
+        if (listed !== undefined) yield listed;
       }
     },
     async listed(id) {
       const summary = await newestSummary(store, id);
-      const saved = savedIn(summary);
-      return saved && { ...saved, id, version: summary ?? "" };
+      return summary === undefined ? undefined : listedBy(id, summary);
     },
+    listedBy,
     read: (id, from, mark) => readEntries(partsOf(store, id), from, mark),
     isGone: (writer) => machineProcesses.lifeOf(writer) === "gone",
   };

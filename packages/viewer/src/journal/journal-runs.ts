@@ -54,7 +54,7 @@ export function checkReadOptions(name: string, options: ReadOptions): void {
 
 export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReader {
   const open = new Map<string, RunRecords>();
-  const summaries = new Map<string, Summarised & { readonly version: string }>();
+  const summaries = new Map<string, SummarisedRun>();
 
   const keep = (id: string, run: RunRecords): void => {
     open.delete(id);
@@ -67,17 +67,18 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
     await known.refresh();
     return known;
   };
-  const summarised = async (listed: ListedRun): Promise<Summarised> => {
-    const { id, version, state } = listed;
+  const summarised = async (given: ListedRun): Promise<SummarisedRun | undefined> => {
+    const { id } = given;
     const known = summaries.get(id);
     // Whether an open run's process lives changes without an entry.
-    if (known?.version === version && state !== "open") return known;
+    if (known?.listed.version === given.version && given.state !== "open") return known;
     const run = open.get(id) ?? new RunRecords(id, source, slices);
-    await run.refresh();
+    const listed = await listedAsRead(run, given, source);
+    if (listed === undefined) return undefined;
     // Reading it again would take a while, and who sees it in a list may look at it next.
     if (run.records.length > longRun) keep(id, run);
     const isGone = run.writer !== undefined && source.isGone(run.writer);
-    const made = { ...run.summarised().summary(listed, isGone), version };
+    const made = { ...run.summarised().summary(listed, isGone), listed };
     summaries.delete(id);
     summaries.set(id, made);
     for (const oldest of summaries.keys()) if (summaries.size > mostSummaries) summaries.delete(oldest);
@@ -89,7 +90,7 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
     },
     async summary(runId) {
       const listed = await source.listed(runId);
-      return listed && (await summarised(listed)).summary;
+      return listed && (await summarised(listed))?.summary;
     },
     async *records(runId, query = {}) {
       yield* (await recordsOf(runId)).select(query);
@@ -100,6 +101,28 @@ export function readerOf(source: EntrySource, { slices }: ReadOptions): RunReade
     follow: (query) =>
       query.runId === undefined ? followAll(source, recordsOf, query) : followOne(recordsOf, query.runId, query),
   });
+}
+
+/** A summary, with what the list says of the same run. */
+interface SummarisedRun extends Summarised {
+  readonly listed: ListedRun;
+}
+
+/**
+ * Reads a run, and returns what the list says of the one that was read: another one may have taken its id since it was
+ * listed. undefined: there is none any more.
+ */
+async function listedAsRead(run: RunRecords, given: ListedRun, source: EntrySource): Promise<ListedRun | undefined> {
+  await run.refresh();
+  for (;;) {
+    const { begunBy, summary, isReadable } = run;
+    // What is damaged does not show which run it is of.
+    if (!isReadable) return given;
+    if (source.listedBy !== undefined) return summary === undefined ? undefined : source.listedBy(given.id, summary);
+    const listed = await source.listed(given.id);
+    await run.refresh();
+    if (run.begunBy === begunBy) return listed;
+  }
 }
 
 type Follow = Parameters<RunReader["follow"]>[0];
@@ -134,7 +157,7 @@ async function* followAll(
   const known = new Map<string, ListedRun>();
   const places = new Map<string, { readonly n: number; readonly begunBy: string | undefined }>();
   for await (const run of source.list()) known.set(run.id, run);
-  const since = new Map([...known].map(([id, { updatedAt }]) => [id, updatedAt]));
+  const before = new Map(known);
   while (!signal.aborted) {
     await systemClock.sleep(followMs, signal).catch(() => {});
     const changed: string[] = [];
@@ -151,9 +174,11 @@ async function* followAll(
       const { begunBy } = run;
       const place = places.get(id);
       const after = isOtherRun(place?.begunBy, begunBy) ? undefined : place?.n;
+      const listed = before.get(id);
+      const isListedSo = listed?.startedAt === known.get(id)?.startedAt;
       for (const record of run.select({ after, kinds })) {
         if (signal.aborted) return;
-        const isKnown = !places.has(id) && record.at <= (since.get(id) ?? -Infinity);
+        const isKnown = !places.has(id) && isListedSo && record.at <= (listed?.updatedAt ?? -Infinity);
         if (isKnown) continue;
         places.set(id, { n: record.n, begunBy });
         yield record;
@@ -166,7 +191,7 @@ type Key = readonly [number, string];
 
 async function page(
   source: EntrySource,
-  summarised: (listed: ListedRun) => Promise<Summarised>,
+  summarised: (listed: ListedRun) => Promise<SummarisedRun | undefined>,
   query: RunQuery,
 ): Promise<{ runs: readonly RunSummary[]; cursor: string | undefined }> {
   const { order = "newest", limit = 50, cursor } = query;
@@ -187,7 +212,7 @@ async function page(
     if (after !== undefined && compareKeys(key, after) <= 0) continue;
     if (runs.length === limit) return { runs, cursor: last === undefined ? undefined : `${last[0]} ${last[1]}` };
     const found = await summarised(run);
-    if (!fits(found, query)) continue;
+    if (found === undefined || !mayFit(found.listed, query) || !fits(found, query)) continue;
     runs.push(found.summary);
     last = key;
   }

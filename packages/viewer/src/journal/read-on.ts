@@ -11,6 +11,8 @@ interface RecordPart {
   readonly end: number;
   /** undefined: it is not known. */
   readonly writer: string | undefined;
+  /** The summary of the run after this part; undefined: it has none. */
+  readonly summary: string | undefined;
   entries(): readonly JournalEntry[];
 }
 
@@ -24,6 +26,8 @@ interface ReadOn {
   readonly error: unknown;
   /** The writer of the last entry; undefined: none was read, or it is not known. */
   readonly writer: string | undefined;
+  /** The summary behind the last part; undefined: there is none. */
+  readonly summary: string | undefined;
   /** The mark of the first part of the run; undefined: reading did not begin there. */
   readonly begunBy: string | undefined;
   /** The mark of the last part; undefined: there is none. */
@@ -35,13 +39,14 @@ interface ReadOn {
 /** Reads the entries from an index on. `mark`: that of the part before it, which has to be there still. */
 export async function readOn(parts: RecordParts, from: number, mark: string | undefined): Promise<ReadOn> {
   const entries: JournalEntry[] = [];
-  let [writer, first, last]: (string | undefined)[] = [];
+  let [writer, first, last, summary]: (string | undefined)[] = [];
   let error: unknown;
   try {
     for await (const part of parts(mark === undefined ? from : from - 1)) {
       first ??= part.mark;
       if (last === undefined && isOtherRun(mark, first)) break;
       last = part.mark;
+      ({ summary } = part);
       if (part.end <= from) continue;
       for (const entry of part.entries()) if (entry.index >= from) entries.push(entry);
       ({ writer } = part);
@@ -50,15 +55,17 @@ export async function readOn(parts: RecordParts, from: number, mark: string | un
     error = thrown;
   }
   const isOther = error === undefined && isOtherRun(mark, first);
-  return { entries, error, writer, begunBy: from === 0 ? first : undefined, mark: last ?? mark, isOther };
+  const begunBy = from === 0 ? first : undefined;
+  return { entries, error, writer, summary, begunBy, mark: last ?? mark, isOther };
 }
 
 /** The frames of a store. */
 export function partsOf(store: JournalStore, id: string): RecordParts {
   return async function* parts(from) {
     for await (const frame of readFrames(store, id, from)) {
-      const { first, count, writer } = frame;
-      yield { mark: markOf(frame), end: first + count, writer, entries: () => entriesOf(frame, store.name) };
+      const { first, count, writer, summary } = frame;
+      const entries = () => entriesOf(frame, store.name);
+      yield { mark: markOf(frame), end: first + count, writer, summary, entries };
     }
   };
 }
@@ -73,7 +80,8 @@ export function partsThrough(journal: Journal, id: string): RecordParts {
     for await (const { isVoid: _isVoid, ...entry } of journal.entries(id, { after: from - 1 })) {
       const began = entry.index === 0 ? run?.startedAt.getTime() : undefined;
       const entries = () => [{ ...entry, isVoid: false }];
-      yield { mark: JSON.stringify([began, entry]), end: entry.index + 1, writer: undefined, entries };
+      const mark = JSON.stringify([began, entry]);
+      yield { mark, end: entry.index + 1, writer: undefined, summary: undefined, entries };
     }
   };
 }

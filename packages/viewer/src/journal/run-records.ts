@@ -22,6 +22,8 @@ export class RunRecords {
   /** The summary of the first records of this list; another list begins with another one. */
   #summed: { readonly records: readonly RunRecord[]; readonly by: Summariser; count: number } | undefined;
   writer: string | undefined;
+  /** The summary that was read with the last entry; undefined: there is no run, or entries come without one. */
+  summary: string | undefined;
   /** What no other run of its id has begun with; undefined: it has not begun. */
   begunBy: string | undefined;
 
@@ -35,6 +37,11 @@ export class RunRecords {
   /** All records so far but for those of states. */
   get records(): readonly RunRecord[] {
     return this.#plain.records;
+  }
+
+  /** Whether its record can be read, as far as it was. */
+  get isReadable(): boolean {
+    return this.#problem === undefined;
   }
 
   /** The summary of all records so far: those that came since it was asked for last are added. */
@@ -61,7 +68,8 @@ export class RunRecords {
       this.#forget();
       read = await this.#source.read(this.#id, 0, undefined);
     } else if (this.#problem !== undefined) return;
-    const { entries, writer, mark, begunBy } = read;
+    const { entries, writer, mark, begunBy, summary } = read;
+    this.summary = summary;
     this.writer = writer ?? this.writer;
     this.#mark = mark;
     this.begunBy ??= begunBy;

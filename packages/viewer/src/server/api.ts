@@ -3,12 +3,12 @@ import type { AttemptView, EvalReader, RecordQuery, RunQuery, RunReader, RunReco
 import { compareRuns } from "../runs/compare.ts";
 import { limitsAt } from "../runs/limits.ts";
 import { stateAt, stateChange } from "../runs/state.ts";
-import { rowKinds, type RunViews } from "./run-views.ts";
+import { rowKinds, type RowsOf, type RunViews } from "./run-views.ts";
 
-/** A request that cannot be answered: 400 or 404. */
+/** A request that cannot be answered; 409: the run that it is about was removed. */
 export class ApiFault extends Error {
-  readonly status: 400 | 404;
-  constructor(status: 400 | 404, message: string) {
+  readonly status: 400 | 404 | 409;
+  constructor(status: 400 | 404 | 409, message: string) {
     super(message);
     this.status = status;
   }
@@ -24,21 +24,43 @@ export async function answerApi(
   query: URLSearchParams,
 ): Promise<unknown> {
   const { runs: reader, evals, views } = of;
-  const [area, id, part] = path;
+  const [area, segment, part] = path;
+  // Dots alone would lead upwards, so an id of them stands in the query.
+  const id = segment === "-" ? (query.get("id") ?? segment) : segment;
   if (area === "evals" && id === undefined) return (await evals?.list()) ?? [];
   if (area === "eval" && id !== undefined && part === undefined) return evaluation(evals, id);
   if (area === "runs" && id === undefined) return listed(reader, query);
-  if (area === "compare" && id === undefined) return compared(reader, query);
+  if (area === "compare" && id === undefined) return compared(of, query);
   if (area !== "run" || id === undefined || path.length > 3) return undefined;
+  if (part === undefined) return found(await reader.summary(id), id);
+  if (part === "rows") return rows(views, id, query);
+  const value = await partOf(reader, id, part, query);
+  const begunBy = query.get("begunBy");
+  // What was read of a run before it was removed is as good: what is looked at last is looked at after it was read.
+  if (begunBy === null || begunBy === (await views.begunBy(id))) return value;
+  throw new ApiFault(409, `The run "${id}" that is shown was removed.`);
+}
+
+/** Rows, and with the first ones the summary of the same run. */
+async function rows(
+  views: RunViews,
+  id: string,
+  query: URLSearchParams,
+): Promise<RowsOf & Readonly<Record<string, unknown>>> {
+  const from = numberIn(query, "from") ?? 0;
+  const limit = Math.min(mostRows, numberIn(query, "limit") ?? mostRows);
+  const page = async () => {
+    const { rows: all, last, begunBy, version } = await views.of(id);
+    return { rows: all.slice(from, from + limit), from, total: all.length, last, begunBy, version };
+  };
+  if (from > 0) return page();
+  const read = async () => ({ ...(await page()), run: found(await views.summary(id), id) });
+  return (await views.ofTheseRuns([id], read)).value;
+}
+
+/** What stands beside the rows of a run; undefined: there is no such thing. */
+async function partOf(reader: RunReader, id: string, part: string, query: URLSearchParams): Promise<unknown> {
   switch (part) {
-    case undefined:
-      return found(await reader.summary(id), id);
-    case "rows": {
-      const view = await views.of(id);
-      const from = numberIn(query, "from") ?? 0;
-      const rows = view.rows.slice(from, from + Math.min(mostRows, numberIn(query, "limit") ?? mostRows));
-      return { rows, from, total: view.rows.length, last: view.last, version: view.version };
-    }
     case "records":
       return records(reader, id, {
         after: before(query),
@@ -77,13 +99,17 @@ async function listed(reader: RunReader, query: URLSearchParams): Promise<unknow
   return reader.list(asked);
 }
 
-async function compared(reader: RunReader, query: URLSearchParams): Promise<unknown> {
+async function compared(
+  { runs: reader, views }: { readonly runs: RunReader; readonly views: RunViews },
+  query: URLSearchParams,
+): Promise<unknown> {
   const [a, b] = [query.get("a") ?? "", query.get("b") ?? ""];
-  const runs = { a: found(await reader.summary(a), a), b: found(await reader.summary(b), b) };
-  return {
-    runs,
-    ...compareRuns(await records(reader, a, { kinds: rowKinds }), await records(reader, b, { kinds: rowKinds })),
-  };
+  const { value, begunBy } = await views.ofTheseRuns([a, b], async () => ({
+    runs: { a: found(await reader.summary(a), a), b: found(await reader.summary(b), b) },
+    a: await records(reader, a, { kinds: rowKinds }),
+    b: await records(reader, b, { kinds: rowKinds }),
+  }));
+  return { runs: value.runs, begunBy: { a: begunBy[0], b: begunBy[1] }, ...compareRuns(value.a, value.b) };
 }
 
 /** What a call changed. A model may use the id of a call again: what comes behind the row is not looked at. */

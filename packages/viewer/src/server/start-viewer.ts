@@ -10,7 +10,7 @@ import { answerApi, ApiFault } from "./api.ts";
 import { pageAsset } from "./assets.ts";
 import { answer, answerJson, refusal } from "./guard.ts";
 import { streamRun, streamRuns } from "./live.ts";
-import { RunViews } from "./run-views.ts";
+import { RunViews, type RowsOf } from "./run-views.ts";
 import { hasToken, newToken } from "./secret.ts";
 
 /** What the viewer shows, and where. */
@@ -48,9 +48,13 @@ export async function startViewer(options: ViewerOptions): Promise<Viewer> {
   const closing = new AbortController();
   const views = new RunViews(runs);
   const parts: Parts = { runs, evals, views, clock, token, signal: closing.signal, port: () => bound };
-  const server = createServer((request, response) => {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
     handle(request, response, parts).catch((error: unknown) => failed(response, error));
-  });
+  };
+  // Node would answer by itself, without our headers, where there is no host, or something is expected.
+  const server = createServer({ requireHostHeader: false }, take);
+  server.on("checkContinue", take);
+  server.on("checkExpectation", (request, response) => answer(response, refusal(request, bound) ?? 417));
   server.on("clientError", (_error, socket) => socket.destroy());
   for (const event of ["upgrade", "connect"] as const) server.on(event, (_request, socket) => socket.destroy());
   const bound = await listening(server, port);
@@ -144,7 +148,14 @@ async function follow(response: ServerResponse, query: URLSearchParams, parts: P
   const after = Number(query.get("after") ?? -1);
   if (!Number.isSafeInteger(after)) throw new ApiFault(400, "after has to be a whole number.");
   if (runId === null) return streamRuns(response, { reader, views, clock, signal });
-  return streamRun(response, { reader, views, clock, runId, after, signal });
+  return streamRun(response, { reader, views, clock, runId, after, shown: shownIn(query), signal });
+}
+
+/** What the page that follows a run shows of it; undefined: it does not say. */
+function shownIn(query: URLSearchParams): RowsOf | undefined {
+  const version = query.get("version");
+  if (version === null) return undefined;
+  return { begunBy: query.get("begunBy") ?? undefined, version: Number(version) };
 }
 
 function failed(response: ServerResponse, error: unknown): void {

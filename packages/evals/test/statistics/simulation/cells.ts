@@ -1,4 +1,4 @@
-import { gradedWorld, pairedWorld, rareWorld, scoreWorld, type World } from "./world.ts";
+import { gradedWorld, leaningWorld, pairedWorld, ratesWorld, rareWorld, scoreWorld, type World } from "./world.ts";
 import type { Judge } from "./measure.ts";
 
 /** Paired answers that are right or wrong, without groups: 60 cells. */
@@ -38,6 +38,25 @@ export const scoreCells: readonly World[] = [0.5, 0.8, 0.95, 0.99].flatMap((rate
   ...[15, 40, 100].map((groups) => scoreWorld(groups, 5, rate)),
   ...[15, 40, 100].map((groups) => scoreWorld(groups, "uneven", rate)),
 ]);
+
+const oneLarge = [
+  [30, 100],
+  [40, 200],
+  [40, 1_000],
+  [100, 500],
+] as const;
+
+/** One group has many of the rows, in two of them most: 8 cells. */
+export const largeGroupCells = {
+  differences: oneLarge.map(([groups, large]) => leaningWorld(groups, { large, times: 1 })),
+  scores: oneLarge.map(([groups, large]) => ratesWorld(groups, { large, times: 1 })),
+};
+
+/** Two to five groups have most of the rows: 6 cells, apart because so few groups may all lean to one side. */
+export const someLargeCells = {
+  differences: [2, 3, 5].map((times) => leaningWorld(40 + times, { large: 300, times })),
+  scores: [2, 3, 5].map((times) => ratesWorld(40 + times, { large: 300, times })),
+};
 
 /** Scores of one variant in groups of 5: 4 cells. */
 export const scoreFivesCells: readonly World[] = [0.5, 0.8, 0.95, 0.99].map((rate) => scoreWorld(100, 5, rate));

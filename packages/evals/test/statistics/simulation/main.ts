@@ -5,12 +5,14 @@ import {
   equalCells,
   groupedCells,
   judges,
+  largeGroupCells,
   pairedCells,
   plannedCells,
   plannedFewCells,
   rareCells,
   scoreCells,
   scoreFivesCells,
+  someLargeCells,
 } from "./cells.ts";
 import { agreementCoverage, coverage, foundWithRowsNeeded, judgeCoverage, pilotSpread, withLooks } from "./measure.ts";
 import type { World } from "./world.ts";
@@ -39,14 +41,19 @@ const startedAt = performance.now();
 part("coverage", () => {
   heading("Coverage of intervals at 95 %", "cells | lowest | mean | below 94 %");
   const difference = (rows: Observation[]): Estimate => differenceInterval(rows, { span: 1 });
+  const score = (rows: Observation[]): Estimate => meanInterval(rows, { range: [0, 1] });
   const all = [
     coverageRow("right or wrong, paired", pairedCells, difference),
     coverageRow("groups, repetitions, grades", groupedCells, difference),
-    coverageRow("scores of one variant", scoreCells, (rows) => meanInterval(rows, { range: [0, 1] })),
+    coverageRow("scores of one variant", scoreCells, score),
+    coverageRow("one group is large, differences", largeGroupCells.differences, difference),
+    coverageRow("one group is large, scores", largeGroupCells.scores, score),
   ].flat();
   requireBetween("the mean coverage", all.reduce((sum, share) => sum + share, 0) / all.length, 0.95, 1);
   for (const share of all) requireBetween("the coverage of a cell", share, 0.92, 1);
   coverageRow("6 % of rows differ greatly (no bound)", rareCells, difference);
+  coverageRow("2 to 5 groups have most rows, differences (no bound)", someLargeCells.differences, difference);
+  coverageRow("2 to 5 groups have most rows, scores (no bound)", someLargeCells.scores, score);
   coverageRow("groups of 5, taken as single rows (no bound)", scoreFivesCells, (rows) =>
     meanInterval(
       rows.map(({ value }) => ({ value })),

@@ -14,11 +14,14 @@ export function randomFrom(seed: number): () => number {
   return fakeEnvironment(seed).random!;
 }
 
+/** Rows of a group; "uneven" is from 1 to 10. `large` is the size of the first groups, as many as `times`; the others have 5. */
+export type GroupSize = number | "uneven" | { readonly large: number; readonly times: number };
+
 export interface PairedOptions {
   /** How many groups there are; the number of rows where `groupSize` is 1. */
   readonly groups: number;
-  /** Rows of a group; "uneven" is from 1 to 10. */
-  readonly groupSize?: number | "uneven";
+  /** Rows of a group. Default 1. */
+  readonly groupSize?: GroupSize;
   /** The shares that the baseline and the variant answer correctly. */
   readonly rates: readonly [baseline: number, variant: number];
   /** The share of answers for which both variants find the row equally hard. */
@@ -53,7 +56,7 @@ export function pairedWorld(options: PairedOptions): World {
 }
 
 /** The differences of grades between 0 and 1, which lean to the upper end. */
-export function gradedWorld(groups: number, groupSize: number | "uneven"): World {
+export function gradedWorld(groups: number, groupSize: GroupSize): World {
   return {
     name: `${sized(groups, groupSize)}, grades`,
     truth: 1 / 1.2 - 1 / 1.25,
@@ -67,7 +70,7 @@ export function gradedWorld(groups: number, groupSize: number | "uneven"): World
 }
 
 /** A few rows, 6 of 100, differ greatly; the others hardly. */
-export function rareWorld(groups: number, groupSize: number | "uneven"): World {
+export function rareWorld(groups: number, groupSize: GroupSize): World {
   return {
     name: `${sized(groups, groupSize)}, 6 % of rows differ greatly`,
     truth: 0.06 * 0.9,
@@ -76,7 +79,7 @@ export function rareWorld(groups: number, groupSize: number | "uneven"): World {
 }
 
 /** Scores of one variant. */
-export function scoreWorld(groups: number, groupSize: number | "uneven", rate: number): World {
+export function scoreWorld(groups: number, groupSize: GroupSize, rate: number): World {
   return {
     name: `${sized(groups, groupSize)}, rate ${rate}`,
     truth: rate,
@@ -87,21 +90,47 @@ export function scoreWorld(groups: number, groupSize: number | "uneven", rate: n
   };
 }
 
-function sized(groups: number, groupSize: number | "uneven"): string {
+/** The variant is better in half of the groups and worse in the others, in 3 of 10 rows each. */
+export function leaningWorld(groups: number, groupSize: GroupSize): World {
+  return {
+    name: `${sized(groups, groupSize)}, each better or worse`,
+    truth: 0,
+    rows: (random) =>
+      grouped(groups, groupSize, random, ([ofGroup]) => (random() < 0.3 ? Math.sign(ofGroup - 0.5) : 0)),
+  };
+}
+
+/** Scores of one variant, each group's rows right at a rate of its own from 0.1 to 0.9. */
+export function ratesWorld(groups: number, groupSize: GroupSize): World {
+  return {
+    name: `${sized(groups, groupSize)}, rates from 0.1 to 0.9`,
+    truth: 0.5,
+    rows: (random) => grouped(groups, groupSize, random, ([ofGroup]) => Number(random() < 0.1 + 0.8 * ofGroup)),
+  };
+}
+
+function sized(groups: number, groupSize: GroupSize): string {
   if (groupSize === 1) return `${groups} rows`;
+  if (typeof groupSize === "object") return `${groups} groups, ${groupSize.times} of ${groupSize.large}, others of 5`;
   return `${groups} groups of ${groupSize === "uneven" ? "1 to 10" : groupSize}`;
 }
 
 function grouped(
   groups: number,
-  groupSize: number | "uneven",
+  groupSize: GroupSize,
   random: () => number,
   valueOf: (ofGroup: readonly [number, number], random: () => number) => number,
 ): Observation[] {
   if (groupSize === 1) return Array.from({ length: groups }, () => ({ value: valueOf([0, 0], random) }));
   return Array.from({ length: groups }, (_, group) => {
     const ofGroup = [random(), random()] as const;
-    const size = groupSize === "uneven" ? 1 + Math.floor(random() * 10) : groupSize;
+    const size = sizeOf(group, groupSize, random);
     return Array.from({ length: size }, () => ({ value: valueOf(ofGroup, random), cluster: `${group}` }));
   }).flat();
+}
+
+function sizeOf(group: number, groupSize: GroupSize, random: () => number): number {
+  if (groupSize === "uneven") return 1 + Math.floor(random() * 10);
+  if (typeof groupSize === "number") return groupSize;
+  return group < groupSize.times ? groupSize.large : 5;
 }
