@@ -18,10 +18,10 @@ export function configOf({ exhaustive }: { readonly exhaustive: boolean }): Vite
       provide: { exhaustive },
       globalSetup: join(import.meta.dirname, "scripts/test-setup.ts"),
       // Nothing waits for real time but the few tests that are about it: only a busy machine takes this long.
-      testTimeout: exhaustive ? 600_000 : 120_000,
-      hookTimeout: 120_000,
+      testTimeout: exhaustive ? 1_800_000 : 300_000,
+      hookTimeout: 300_000,
       // What is waited for comes at once, but on a busy machine.
-      expect: { poll: { timeout: 30_000 } },
+      expect: { poll: { timeout: 120_000 } },
       // What one run has transformed is there for the next.
       fsModuleCache: true,
       // Files share their worker and what it has loaded, so a test leaves nothing behind: no variable, global or mock.

@@ -204,8 +204,6 @@ async function guides(tarballs: readonly string[]): Promise<void> {
     install(here, names, ownNode),
   );
   if (installed === undefined) return;
-  // The agent that one of them starts.
-  cpSync(join(example, "test/processes"), join(here, "test/processes"), { recursive: true });
   const all = globSync("docs/*.md", { cwd: root }).flatMap((page) =>
     programs(readFileSync(join(root, page), "utf8")).map(
       (program, at) => [`${basename(page, ".md")}-${at + 1}`, program] as const,

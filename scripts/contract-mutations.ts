@@ -110,8 +110,8 @@ export const contractMutations: readonly Mutation[] = [
     rule: "ERR-5",
     breaks: "the error of params that do not fit has issues",
     file: "core/src/prompt/params.ts",
-    find: 'throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`, { issues });',
-    replace: 'throw new DefinitionError(`The params of "${name}" do not fit: ${describeIssues(issues, unlisted)}.`);',
+    find: "throw new DefinitionError(`${what} do not fit: ${describeIssues(issues, unlisted)}.`, { issues });",
+    replace: "throw new DefinitionError(`${what} do not fit: ${describeIssues(issues, unlisted)}.`);",
     test: "packages/core/test/pointers.test.ts",
   },
   {
@@ -282,6 +282,14 @@ export const contractMutations: readonly Mutation[] = [
     find: 'secrets?.beside(text, at, "after") ?? at',
     replace: "at",
     test: "packages/runtime/test/secrets/cut.test.ts",
+  },
+  {
+    rule: "SEC-1",
+    breaks: "a secret is found whose letters are escaped, also in JSON inside JSON",
+    file: "runtime/src/secrets/escapes.ts",
+    find: "export const jsonInJson = 4;",
+    replace: "export const jsonInJson = 1;",
+    test: "packages/runtime/test/secrets/escapes.test.ts",
   },
   {
     rule: "CMD-29",

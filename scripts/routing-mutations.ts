@@ -2,6 +2,7 @@ import type { Mutation } from "./mutations.ts";
 
 const fallbackTest = "packages/runtime/test/routing/fallback.test.ts";
 const matrixTest = "packages/runtime/test/routing/fault-matrix.test.ts";
+const roomTest = "packages/runtime/test/routing/tries-room.test.ts";
 const hedgedTest = "packages/runtime/test/routing/hedged.test.ts";
 const seededTest = "packages/runtime/test/routing/seeded.test.ts";
 const againTest = "packages/runtime/test/routing/begin-again.test.ts";
@@ -19,17 +20,17 @@ export const routingMutations: readonly Mutation[] = [
   {
     rule: "RTE-3",
     breaks: "no evaluation waits while an agent can be asked",
-    file: "runtime/src/routing/fallback-requests.ts",
-    find: "const last = isLeft && refusal",
-    replace: "const last = !isLeft && refusal",
+    file: "runtime/src/routing/fallback-tries.ts",
+    find: 'refusal.failure === "throttle" && plan.agentIsNext()',
+    replace: 'refusal.failure === "throttle" && !plan.agentIsNext()',
     test: againTest,
   },
   {
     rule: "RTE-4",
     breaks: "what a failed try has streamed is taken back",
-    file: "runtime/src/routing/fallback-requests.ts",
-    find: 'if (isShown) onDelta?.({ kind: "reset" });',
-    replace: "void isShown;",
+    file: "runtime/src/routing/fallback-tries.ts",
+    find: "if (isShown && this.#plan.asksNext(tried)",
+    replace: "if (isShown && isShown !== true && this.#plan.asksNext(tried)",
     test: matrixTest,
   },
   {
@@ -99,9 +100,9 @@ export const routingMutations: readonly Mutation[] = [
   {
     rule: "RTE-10",
     breaks: "the cost of each try is summed",
-    file: "runtime/src/routing/fallback-requests.ts",
-    find: "trying.cost = sumOfCosts(trying.cost, tried.cost);",
-    replace: "trying.cost = tried.cost;",
+    file: "runtime/src/routing/fallback-tries.ts",
+    find: "this.#ended = sumOfCosts(this.#ended, one.spent());",
+    replace: "this.#ended = one.spent();",
     test: fallbackTest,
   },
   {
@@ -116,24 +117,24 @@ export const routingMutations: readonly Mutation[] = [
     rule: "RTE-11",
     breaks: "the first delta decides where an answer is streamed",
     file: "runtime/src/routing/hedged-request.ts",
-    find: 'if (this.#winner === undefined && one.streamed !== "") {',
-    replace: "if (this.#winner === undefined && one.streamed.length > 1e9) {",
+    find: 'if (this.#winner === undefined && streamed !== "") {',
+    replace: "if (this.#winner === undefined && streamed.length > 1e9) {",
     test: hedgedTest,
   },
   {
     rule: "RTE-11",
     breaks: "what a loser streams is not shown",
-    file: "runtime/src/routing/hedged-request.ts",
-    find: "if (one.isOut || !this.#running.has(one)) return;",
-    replace: "void one.isOut;",
+    file: "runtime/src/routing/try-under-way.ts",
+    find: "if (this.#isOver) return;\n      this.#streamed",
+    replace: "this.#streamed",
     test: hedgedTest,
   },
   {
     rule: "RTE-11",
     breaks: "what a loser cost is in the sum",
     file: "runtime/src/routing/hedged-request.ts",
-    find: "    this.#losers.push({ one, step, inside, estimate });\n",
-    replace: "    void [step, inside, estimate];\n",
+    find: "      this.#losers.push(runner.loses());\n",
+    replace: "      runner.loses();\n",
     test: hedgedTest,
   },
   {
@@ -143,6 +144,30 @@ export const routingMutations: readonly Mutation[] = [
     find: "asked.reduce((sum, one) => sum + one.atOnce, 0)",
     replace: "asked.reduce((sum, one) => Math.max(sum, one.atOnce), 0)",
     test: hedgedTest,
+  },
+  {
+    rule: "RTE-11",
+    breaks: "a loser that is a chain is charged at the prices of its models",
+    file: "runtime/src/routing/try-under-way.ts",
+    find: "const inside = this.#inside?.lose();",
+    replace: "const inside = this.#inside && undefined;",
+    test: roomTest,
+  },
+  {
+    rule: "LIM-10",
+    breaks: "the next model of a chain gets what the tries before have left",
+    file: "runtime/src/request/tries-room.ts",
+    find: "if (isAlone && (spent !== undefined || this.#isPaused)) return this.#wait(others);",
+    replace: "if (isAlone) return this.#place(room, 1);",
+    test: roomTest,
+  },
+  {
+    rule: "LIM-10",
+    breaks: "a model that waited for its pace gets what those of its hedge have left",
+    file: "runtime/src/request/tries-room.ts",
+    find: "const isWhole = room === this.#whole && !this.#isPaused;",
+    replace: "const isWhole = room !== undefined;",
+    test: "packages/runtime/test/routing/tries-beside-others.test.ts",
   },
   {
     rule: "RTE-11",

@@ -41,7 +41,7 @@ test.runIf(existsSync("/proc/self/stat"))(
     });
     const id = runner.pid ?? 0;
     await once(runner.stdout, "data");
-    await vi.waitFor(() => expect(marked(id)).toHaveLength(3), { timeout: 30_000, interval: 50 });
+    await vi.waitFor(() => expect(marked(id)).toHaveLength(3), { timeout: 120_000, interval: 50 });
     // The guard looks several times a second.
     await new Promise((resolve) => setTimeout(resolve, 2_000));
     // What a run that goes on has started lives, also when the guard's input has ended.
@@ -51,6 +51,6 @@ test.runIf(existsSync("/proc/self/stat"))(
     const ended = once(runner, "exit");
     runner.kill("SIGKILL");
     await ended;
-    await vi.waitFor(() => expect(marked(id)).toEqual([]), { timeout: 30_000, interval: 50 });
+    await vi.waitFor(() => expect(marked(id)).toEqual([]), { timeout: 120_000, interval: 50 });
   },
 );

@@ -7,7 +7,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "a resource has no lock where it is bound by provide",
     file: runtime("transactions/snapshots.ts"),
-    find: "  let lock = locks.get(resource);",
+    find: "  let lock = sharedByProcess().locks.get(resource);",
     replace: "  let lock = Math.random() < 2 ? createLock() : undefined;",
   },
   {
@@ -38,8 +38,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "a limit does not end a wait for a lock",
     file: runtime("transactions/transaction.ts"),
-    find: "if (isFailure(ended)) {",
-    replace: "if (isFailure(ended) && transaction.ended) {",
+    find: "      waiting.cancel();\n      return ended;",
+    replace: "      await waiting.ready;",
   },
   {
     name: "a circle of waits is not seen",

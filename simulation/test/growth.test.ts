@@ -35,14 +35,14 @@ beforeAll(async () => {
     process.execPath,
     [...fromSources, script, ...readers.map(([, name]) => name)],
     {
-      timeout: 170_000,
+      timeout: 300_000,
     },
   ).catch((error: { readonly stdout: string }) => error);
   for (const line of said.stdout.split("\n").filter(Boolean)) {
     const { name, times } = JSON.parse(line) as { readonly name: string; readonly times: readonly number[] };
     measured.set(name, times);
   }
-}, 180_000);
+}, 900_000);
 
 /** What a busy machine, the collector and the compiler may add, in ms. */
 const floor = 200;

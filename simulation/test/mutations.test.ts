@@ -32,7 +32,7 @@ const planted = mutations.filter(
 );
 
 describe("TX-1 the simulation finds each planted bug", () => {
-  test.concurrent.each(planted.map(({ name }) => [name] as const))("%s", { timeout: 300_000 }, async (name) => {
+  test.concurrent.each(planted.map(({ name }) => [name] as const))("%s", { timeout: 900_000 }, async (name) => {
     const { code, said } = await simulated(1, seeds, name);
     expect(said).toMatch(/simulate: seed \d+: |an unhandled rejection/);
     expect(code).toBe(1);
@@ -41,7 +41,7 @@ describe("TX-1 the simulation finds each planted bug", () => {
 
 describe("RPL-3 recorded runs from a seed find each planted bug", () => {
   const some = inject("exhaustive") ? runMutations : runMutations.slice(0, 1);
-  test.each(some.map(({ name }) => [name] as const))("%s", { timeout: 300_000 }, async (name) => {
+  test.each(some.map(({ name }) => [name] as const))("%s", { timeout: 900_000 }, async (name) => {
     const { code, said } = await simulated(1, 400, name, "runs/main.ts");
     expect(said).toMatch(/simulate:runs: seed \d+: /);
     expect(code).toBe(1);
@@ -50,7 +50,7 @@ describe("RPL-3 recorded runs from a seed find each planted bug", () => {
 
 describe("FS-3 the simulation of a scarce system finds each planted bug", () => {
   const some = inject("exhaustive") ? scarceMutations : scarceMutations.slice(-1);
-  test.each(some.map(({ name }) => [name] as const))("%s", { timeout: 150_000 }, async (name) => {
+  test.each(some.map(({ name }) => [name] as const))("%s", { timeout: 900_000 }, async (name) => {
     const { code, said } = await simulated(1, 400, name, "scarce.ts");
     expect(said).toMatch(/simulate: seed \d+: FS-3 /);
     expect(code).toBe(1);

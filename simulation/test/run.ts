@@ -30,7 +30,7 @@ export async function simulated(
   ];
   try {
     const env = { ...process.env, ...(mutation === undefined ? {} : { MUTATION: mutation }) };
-    const { stdout } = await execute(process.execPath, args, { env, timeout: 280_000 });
+    const { stdout } = await execute(process.execPath, args, { env, timeout: 850_000 });
     return { code: 0, said: stdout };
   } catch (error) {
     const { code, stderr } = error as { readonly code?: number; readonly stderr?: string };

@@ -56,7 +56,7 @@ async function simulated(seed: number): Promise<RunOutcome> {
 
 test.each(firsts)(
   "RPL-1 RPL-2 RPL-3 RPL-7 RPL-8 RSM-1 RSM-2 RSM-8 EFF-3 SUS-2 FRK-1 FRK-5 LIM-7 RTE-14 runs replay byte for byte, with and without their tools, go on from anywhere, however they are interrupted, and fork, from seed %i",
-  { timeout: 600_000 },
+  { timeout: 1_800_000 },
   async (first) => {
     for (let seed = first; seed < first + count; seed++) {
       const { violations } = await simulated(seed);
@@ -65,7 +65,7 @@ test.each(firsts)(
   },
 );
 
-test("RPL-1 the recorded runs are of many kinds", { timeout: 600_000 }, async () => {
+test("RPL-1 the recorded runs are of many kinds", { timeout: 1_800_000 }, async () => {
   const all = Array.from({ length: 400 }, (_, index) => index + 1);
   for (const seed of [...telling, ...all]) {
     if (missing.size === 0) break;

@@ -5,7 +5,7 @@ const seeds = inject("exhaustive") ? 150 : 15;
 
 test(
   "FS-3 TX-1 whatever the system refuses, a folder holds what the calls that succeeded wrote",
-  { timeout: 600_000 },
+  { timeout: 1_800_000 },
   async () => {
     const { code, said } = await simulated(1, seeds, undefined, "scarce.ts");
     expect(said).toContain(`${seeds} seeds from 1, no violation`);

@@ -8,7 +8,7 @@ const [perProcess, firsts] = inject("exhaustive") ? [1_500, [1, 1_501]] : [60, [
 
 test.concurrent.each(firsts)(
   "TX-1 to TX-14, TOOL-10, TOOL-13, TOOL-14, RES-1, LOOP-1 to LOOP-7, LIM-2 to LIM-6, THR-2 to THR-9, EVT-2, STR-1, STR-2 and SEC-3 hold in the runs from seed %i",
-  { timeout: 300_000 },
+  { timeout: 900_000 },
   async (first) => {
     const { code, said } = await simulated(first, perProcess);
     expect(said).toContain("no violation");
@@ -73,7 +73,7 @@ const kinds = [
 /** These seeds have all kinds between them, so far; where one has become another run, the others are looked at too. */
 const telling = [66, 59, 128, 145, 94, 164, 203, 256, 280];
 
-test("LOOP-1 the runs are of many kinds", { timeout: 600_000 }, async () => {
+test("LOOP-1 the runs are of many kinds", { timeout: 1_800_000 }, async () => {
   // A stack costs as much as a handler's work.
   const { stackTraceLimit } = Error;
   onTestFinished(() => void (Error.stackTraceLimit = stackTraceLimit));

@@ -39,7 +39,7 @@ async function typed(
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const ended = once(child, "close");
   for (const [shown, answer] of answers) {
-    await expect.poll(() => output.indexOf(shown, seen), { timeout: 20_000 }).toBeGreaterThanOrEqual(0);
+    await expect.poll(() => output.indexOf(shown, seen), { timeout: 120_000 }).toBeGreaterThanOrEqual(0);
     seen = output.indexOf(shown, seen) + shown.length;
     child.stdin.write(answer);
   }

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { answerIn, folder, userAt } from "./support.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const program = new URL("../main.ts", import.meta.url).pathname;
 
@@ -34,7 +34,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
       ["What do you know?", "I know this about you: The user likes rain."],
     ] as const) {
       const { child, output, ended } = await run(cwd, ["--port", "0"]);
-      await expect.poll(() => output.stdout, { timeout: 30_000 }).toContain("Open http");
+      await expect.poll(() => output.stdout, { timeout: 120_000 }).toContain("Open http");
       expect(output.stdout).toMatch(
         /^No OPENAI_API_KEY: a simulation answers\. Conversations are in conversations\.db\. Open http:\/\/127\.0\.0\.1:\d+\n$/,
       );

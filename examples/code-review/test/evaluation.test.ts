@@ -111,7 +111,7 @@ test("DEMO-7 a 429 with Retry-After on any turn delays the review and nothing mo
     expect(delayed.response.usage).toEqual(plain.response.usage);
     expect(delayed.kept).toEqual(plain.kept);
   }
-}, 60_000);
+}, 300_000);
 
 test("DEMO-8 a deadline of 200 ms against a slow simulator ends the evaluation in under 300 ms", async () => {
   await using simulator = await startSimulator({ rules: [simulatedReviewer], latencyMs: 600_000 });

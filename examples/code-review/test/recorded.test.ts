@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { folderWith, main, messy, newRuns, start, started, tidy } from "./support.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 /** The review, and what its end says beside the time. */
 const reviewIn = (stdout: string): string => /\n(Read [\s\S]*?)\nturns/.exec(stdout)?.[1] ?? "";
@@ -14,13 +14,13 @@ test("DEMO-15 killed with -9 again and again, it goes on where it was, and gives
   const runs = newRuns();
   const run = (...more: readonly string[]) => start([folder, "--resume", "--runs", runs, "--latency-ms", ...more]);
   const first = run("400");
-  await expect.poll(first.stdout, { timeout: 30_000 }).toContain("turn 2");
+  await expect.poll(first.stdout, { timeout: 120_000 }).toContain("turn 2");
   first.child.kill("SIGKILL");
   await first.ended;
   expect(first.stdout()).toContain("No review of this folder was interrupted: a new one begins.");
   const second = run("400");
   // Turn 3 is in the record by then.
-  await expect.poll(second.stdout, { timeout: 30_000 }).toContain("turn 4");
+  await expect.poll(second.stdout, { timeout: 120_000 }).toContain("turn 4");
   second.child.kill("SIGKILL");
   await second.ended;
   const [, id = "", kept = ""] =
@@ -64,7 +64,7 @@ test("DEMO-14 the line at its end opens its own run in the viewer, until it is i
   expect(command).toMatch(new RegExp(`^--view review-\\w+ --runs ${runs}$`));
   // Not as a bundle: the page stands beside the sources.
   const viewing = started(["--conditions=@proviso/source", main, ...command.split(" ")]);
-  await expect.poll(viewing.stdout, { timeout: 30_000 }).toContain("Ctrl-C ends it.");
+  await expect.poll(viewing.stdout, { timeout: 120_000 }).toContain("Ctrl-C ends it.");
   const [, url = "", token = "", id = ""] =
     /^Open (http:\S+?)\/#t=([\w-]+)&\/run\/(\S+)$/m.exec(viewing.stdout()) ?? [];
   expect(command).toContain(` ${id} `);
@@ -76,7 +76,7 @@ test("DEMO-14 the line at its end opens its own run in the viewer, until it is i
 
   const newest = start(["--view", "--json", "--runs", runs]);
   onTestFinished(() => void newest.child.kill("SIGKILL"));
-  await expect.poll(newest.stdout, { timeout: 30_000 }).toContain("}");
+  await expect.poll(newest.stdout, { timeout: 120_000 }).toContain("}");
   expect((JSON.parse(newest.stdout()) as { url: string }).url).not.toContain(id);
   newest.child.kill("SIGTERM");
   await once(newest.child, "exit");

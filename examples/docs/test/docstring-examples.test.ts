@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { examples } from "./docstring-programs.ts";
 import { printedBy } from "./run-programs.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 /** The first functions that an application, an adapter or a test calls. */
 const mainEntryPoints = [

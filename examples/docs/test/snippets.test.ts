@@ -9,7 +9,7 @@ import { docs, files, guidePrograms, index, pages, root } from "./guide-programs
 import { printedBy } from "./run-programs.ts";
 import { folderFor } from "./temporary-folder.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const run = promisify(execFile);
 
@@ -43,6 +43,12 @@ test.each(guidePrograms.filter(isTest))(
     expect(passed.map((line) => `${line.trim().replace(/ \d+ms$/, "")}\n`).join("")).toBe(prints);
   },
 );
+
+test("DOC-4 no program starts a file that a reader does not have", () => {
+  for (const { page, text } of guidePrograms)
+    for (const [args] of text.matchAll(/args: \[[^\]]*\]/g))
+      expect([page, args]).not.toEqual([page, expect.stringMatching(/\.[cm]?[jt]s"/)]);
+});
 
 test("DOC-4 links between the pages and to the specs lead somewhere", async () => {
   for (const page of files) {

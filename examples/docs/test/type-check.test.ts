@@ -14,7 +14,10 @@ test("DOC-4 DOC-24 the programs in docs/ and the examples of docstrings type-che
     ...guidePrograms.map(({ page, number, text }) => [page.replace(/\.md$/, `-${number}.ts`), text] as const),
     ...examples.map(({ of, text }) => [`example-of-${of}.ts`, text] as const),
   ];
-  const compilerOptions = { noEmit: true, typeRoots: [join(root, "node_modules/@types")] };
+  // The libraries are those of the oldest Node, as docs/runtimes.md has it for programs that are compiled there. The
+  // sources of the packages, which are compiled for newer ones, are type-checked elsewhere.
+  const libraries = { target: "es2023", lib: ["es2023"], types: ["node"] };
+  const compilerOptions = { noEmit: true, typeRoots: [join(root, "node_modules/@types")], ...libraries };
   const tsconfig = { extends: join(root, "tsconfig.base.json"), compilerOptions, files: texts.map(([name]) => name) };
   const folder = await folderFor({
     ...Object.fromEntries(texts),
@@ -28,5 +31,5 @@ test("DOC-4 DOC-24 the programs in docs/ and the examples of docstrings type-che
     ({ stdout }) => stdout,
     (error: Error & { readonly stdout: string }) => error.stdout || error.message,
   );
-  expect(faults).toBe("");
+  expect(faults.split("\n").filter((line) => !/^packages\/|^\s*$/.test(line))).toEqual([]);
 });

@@ -10,7 +10,7 @@ const program = [...fromSources, join(import.meta.dirname, "..", "main.ts")];
 
 test.skipIf(!hasRedis())(
   "FLT-2 FLT-5 EFF-7 a killed worker and one that was stopped: each run ends once, and each room is booked once",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const runs = inject("exhaustive") ? 60 : 30;
     const { stdout } = await run(process.execPath, [...program, `${runs}`]);
@@ -21,13 +21,17 @@ test.skipIf(!hasRedis())(
   },
 );
 
-test("DEMO-1 without a Redis it says what is missing, and a wrong number is refused", { timeout: 60_000 }, async () => {
-  const env = { ...process.env, PATH: "" };
-  const missing = await run(process.execPath, program, { env }).catch((error: unknown) => error);
-  expect(missing).toMatchObject({ code: 2, stdout: "", stderr: /redis-server is missing: install it/ });
-  const wrong = await run(process.execPath, [...program, "many"]).catch((error: unknown) => error);
-  expect(wrong).toMatchObject({ code: 2, stderr: /whole number from 20, not many/ });
-});
+test(
+  "DEMO-1 without a Redis it says what is missing, and a wrong number is refused",
+  { timeout: 300_000 },
+  async () => {
+    const env = { ...process.env, PATH: "" };
+    const missing = await run(process.execPath, program, { env }).catch((error: unknown) => error);
+    expect(missing).toMatchObject({ code: 2, stdout: "", stderr: /redis-server is missing: install it/ });
+    const wrong = await run(process.execPath, [...program, "many"]).catch((error: unknown) => error);
+    expect(wrong).toMatchObject({ code: 2, stderr: /whole number from 20, not many/ });
+  },
+);
 
 test.runIf(!hasRedis())("FLT-2 redis-server is not installed: the fleet was not tried", (context) => {
   context.skip("apt-get install redis-server");

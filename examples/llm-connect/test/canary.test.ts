@@ -10,7 +10,7 @@ import { startSimulator, type SimulatorStep } from "@proviso/simulator";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 afterEach(() => vi.unstubAllEnvs());
 
 /** With what JSON, addresses and base64 write in ways of their own. */

@@ -23,7 +23,7 @@ import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { apiKey, model, wires } from "./adapters.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const hello = definePrompt({ key: "hello", text: "Say hello." }).bind();
 const once = { maxAttempts: 1 };
@@ -62,7 +62,7 @@ describe.each(wires)("%s", (_, adapterAt, provider) => {
     const { signal, abort } = abortable();
     const evaluations = Array.from({ length: 5 }, () => adapter.evaluate(hello, { signal }));
     const settled = Promise.allSettled(evaluations);
-    await vi.waitFor(() => expect(simulator.awaited).toBe(5), { timeout: 30_000 });
+    await vi.waitFor(() => expect(simulator.awaited).toBe(5), { timeout: 120_000 });
     abort();
     expect((await settled).map(({ status }) => status)).toEqual(evaluations.map(() => "rejected"));
   });
@@ -83,11 +83,11 @@ describe.each(wires)("%s", (_, adapterAt, provider) => {
       const adapter = adapterAt({ baseURL: simulator.baseURL, clock, throttle: once, ...settings });
       let failure: EvaluationFailure | undefined;
       void failureOf(adapter.evaluate(hello, limits())).then((settled) => (failure = settled));
-      await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 30_000 });
+      await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 120_000 });
       await clock.advance(999);
       expect(failure).toBeUndefined();
       await clock.advance(1);
-      await vi.waitFor(() => expect(failure).toMatchObject(expected), { timeout: 30_000 });
+      await vi.waitFor(() => expect(failure).toMatchObject(expected), { timeout: 120_000 });
     }
   });
 

@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { fromSources } from "../../../scripts/from-sources.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const ask = definePrompt({ key: "ask", params: z.object({ what: z.string() }), text: "Say {{what}}." });
 const answer = definePrompt({ key: "answer", text: "Answer.", output: z.object({ label: z.string() }) }).bind();

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vites
 import type { OptionsCheck } from "@proviso/runtime";
 import { contracts, languageModel, type Contract } from "./adapters.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 /** For each of the adapters. */
 const numRuns = inject("exhaustive") ? 100 : 25;

@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 import { drawText, readText } from "../picture.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const home = new URL("../", import.meta.url);
 const run = promisify(execFile);

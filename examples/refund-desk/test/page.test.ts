@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { findChromium, startChromium, type Browser } from "../../../scripts/chromium.ts";
 import { newFile, start } from "./support.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const executable = findChromium();
 
@@ -25,7 +25,7 @@ describe.skipIf(executable === undefined)("RFD-7 the pages in Chromium", () => {
     };
     const page = await newPage();
     const link = async (): Promise<string> => {
-      await expect.poll(() => started.asked.length, { timeout: 15_000 }).toBeGreaterThan(0);
+      await expect.poll(() => started.asked.length, { timeout: 120_000 }).toBeGreaterThan(0);
       const { mailId, token } = started.asked.at(-1)!;
       return `/decide#${mailId}/${token}`;
     };

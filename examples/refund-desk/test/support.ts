@@ -89,7 +89,7 @@ export function client(url: string) {
     },
     /** Waits until the mail is in that state. */
     async until(id: string, state: MailView["state"]): Promise<MailView> {
-      await expect.poll(async () => (await mail(id)).state, { timeout: 20_000, interval: 10 }).toBe(state);
+      await expect.poll(async () => (await mail(id)).state, { timeout: 120_000, interval: 10 }).toBe(state);
       return mail(id);
     },
   };
@@ -110,7 +110,7 @@ export function run(cwd: string, args: readonly string[]) {
   child.stderr.on("data", (chunk: Buffer) => (output.stderr += chunk.toString()));
   const ended = once(child, "close").then(([code]) => ({ code: code as number | null, ...output }));
   const printed = async (pattern: RegExp): Promise<string> => {
-    await expect.poll(() => output.stdout, { timeout: 30_000 }).toMatch(pattern);
+    await expect.poll(() => output.stdout, { timeout: 120_000 }).toMatch(pattern);
     return pattern.exec(output.stdout)?.[1] ?? "";
   };
   return { child, output, ended, printed, serves: () => printed(/Open (http:\S+)/) };

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const home = join(import.meta.dirname, "..");
 const root = join(home, "..", "..");

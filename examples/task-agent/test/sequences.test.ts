@@ -7,7 +7,7 @@ import { expect, inject, test, vi } from "vitest";
 import { schema, tally, taskTools } from "../tasks.ts";
 import { anyCharacter } from "../../../packages/core/test/support/any-character.ts";
 
-vi.setConfig({ testTimeout: 600_000 });
+vi.setConfig({ testTimeout: 1_800_000 });
 
 const sequences = inject("exhaustive") ? 10_000 : 120;
 const seed = 20_261_121;

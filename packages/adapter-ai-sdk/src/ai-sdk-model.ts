@@ -13,6 +13,7 @@ import {
   failureRedactor,
   guardRequest,
   logOf,
+  settingsHash,
   type RequestGuard,
 } from "@proviso/adapter-kit";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
@@ -20,7 +21,7 @@ import { checkedAnswer, checkedStream, NoAnswer } from "./checked-answer.ts";
 import { filesOfModel } from "./files.ts";
 import { fromAiSdk } from "./from-ai-sdk.ts";
 import { fromStream, type StreamFault } from "./from-stream.ts";
-import { checkOptions, type AiSdkOptions, type AiSdkSettings, type LanguageModel } from "./options.ts";
+import { checkOptions, decidingIn, type AiSdkOptions, type AiSdkSettings, type LanguageModel } from "./options.ts";
 import type { Answer } from "./parts.ts";
 import { providerToolsOf } from "./provider-tools.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
@@ -81,6 +82,10 @@ export function providerOf(
   return Object.freeze({
     name: source.name,
     model: source.modelId,
+    settingsHash: settingsHash(
+      { ...decidingIn(settings), ...source.settings, tools, nativeOutput, textOnly },
+      settings.secrets ?? [],
+    ),
     ...(settings.maxOutputTokens === undefined ? {} : { maxOutputTokens: settings.maxOutputTokens }),
     capabilities: Object.freeze({
       tools,

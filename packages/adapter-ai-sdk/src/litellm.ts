@@ -6,6 +6,7 @@ import {
   adapterOptionNames,
   adapterOptionsOf,
   checkBaseURL,
+  credentialsIn,
   environmentVariable,
   headerSecrets,
   isSecret,
@@ -116,12 +117,13 @@ function checkLiteLLMOptions(given: LiteLLMOptions): CheckedOptions {
     return { ...checkSettings(given), model, secrets: [...secrets, ...keys, ...headerSecrets(headers)] };
   }
   const apiKey = keyOf(given);
+  const baseURL = addressOf(given);
   return {
     ...checkSettings(given),
     model,
     apiKey,
-    secrets: [...secrets, ...[apiKey].filter(isSecret), ...headerSecrets(headers)],
-    baseURL: addressOf(given),
+    secrets: [...secrets, ...[apiKey].filter(isSecret), ...headerSecrets(headers), ...credentialsIn(baseURL)],
+    baseURL,
     ...(extraBody === undefined ? {} : { extraBody: plainCopy("extraBody", extraBody) }),
   };
 }
@@ -167,6 +169,7 @@ function proxySource({ model, baseURL, apiKey, extraBody }: ProxyOptions): Model
     name,
     modelId: model,
     of: "litellm",
+    settings: { baseURL, extraBody },
     load: async () => {
       const { createOpenAICompatible } = await loadProxyPackage();
       const proxy = createOpenAICompatible({

@@ -55,6 +55,20 @@ export const settingNames = {
   providerOptions: true,
   headers: true,
 } as const satisfies OptionNames<AiSdkSettings>;
+/** The settings that decide what the model answers. */
+export function decidingIn({
+  temperature,
+  topP,
+  presencePenalty,
+  frequencyPenalty,
+  maxOutputTokens,
+  seed,
+  stop,
+  providerOptions,
+}: AiSdkSettings): AiSdkSettings {
+  return { temperature, topP, presencePenalty, frequencyPenalty, maxOutputTokens, seed, stop, providerOptions };
+}
+
 const optionNames = {
   model: true,
   nativeOutput: true,

@@ -9,6 +9,8 @@ export interface ModelSource {
   readonly modelId: string;
   /** The model, or "gateway" or "litellm" where it is loaded later. */
   readonly of: LanguageModel | "gateway" | "litellm";
+  /** What it is made with, beside the settings of every model. */
+  readonly settings?: { readonly baseURL: string; readonly extraBody: unknown } | undefined;
   load(): Promise<LanguageModel> | LanguageModel;
 }
 

@@ -12,6 +12,8 @@ export interface Asked {
   /** How much the model is to think, by the ecosystem's name. */
   readonly effort: string | undefined;
   readonly options: ByProvider | undefined;
+  /** Whether the calls that the request answers, if any, were begun with a thought of this model. */
+  readonly beginsWithThought: () => boolean;
 }
 
 /** A request's length and thoughts, as the package takes them. */
@@ -26,19 +28,23 @@ const leastThinking = 1_024;
 /** The share of the bound that thinking gets at most, so that there is room for the answer. */
 const most = 0.8;
 
-/** Divides the bound of an answer between thoughts and text, where the package would add to it. */
-export function withinBound(model: LanguageModel, { bound, effort, options }: Asked): Divided {
-  if (bound === undefined) return { maxOutputTokens: bound, options };
-  let divided: Divided = { maxOutputTokens: bound, options: withoutHigherLimits(options, bound) };
+/**
+ * Divides the bound of an answer between thoughts and text, where the package would add to it. Calls that were begun
+ * without a thought are answered without any: Anthropic refuses the request otherwise. Source: Claude API reference,
+ * "Extended thinking", "Toggling thinking modes in conversations".
+ */
+export function withinBound(model: LanguageModel, { bound, effort, options, beginsWithThought }: Asked): Divided {
+  let divided: Divided = { maxOutputTokens: bound, options: withoutHigherLimits(options, bound ?? Infinity) };
   for (const place of placesOf(model)) {
     const thinking = thinkingIn(divided.options, place, effortTokens(model, effort));
     if (thinking === undefined) continue;
     const { key, given, tokens } = thinking;
-    const fitting = Math.min(tokens, Math.floor(bound * most));
-    const fits = leastThinking <= bound * most;
+    const fits = leastThinking <= (bound ?? Infinity) * most && beginsWithThought();
+    if (fits && bound === undefined) continue;
+    const fitting = Math.min(tokens, Math.floor((bound ?? Infinity) * most));
     const field = fits ? { ...given, type: "enabled", budgetTokens: fitting } : { type: "disabled" };
     divided = {
-      maxOutputTokens: fits ? bound - fitting : bound,
+      maxOutputTokens: fits && bound !== undefined ? bound - fitting : bound,
       options: { ...divided.options, [key]: { ...divided.options?.[key], [place.field]: field } },
     };
   }

@@ -54,11 +54,18 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
   const given = providerOptionsOf(model, settings.providerOptions as ByProvider | undefined, request);
   const effort = own.reasoning?.effort;
   const bound = smaller(own.maxOutputTokens ?? settings.maxOutputTokens, request.maxOutputTokens);
-  const { maxOutputTokens, options: bounded } = withinBound(model, { bound, effort, options: given });
+  const prompt = promptOf(call, request);
+  const beginsWithThought = (): boolean => callsBeginWithThought(prompt);
+  const { maxOutputTokens, options: bounded } = withinBound(model, {
+    bound,
+    effort,
+    options: given,
+    beginsWithThought,
+  });
   const options = hasExtraBody(settings) ? withSetFields("litellm", bounded, request) : bounded;
   const wire = output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema));
   return defined({
-    prompt: promptOf(call, request),
+    prompt,
     tools: toolsOf(model, request),
     toolChoice: tools.length === 0 ? undefined : choiceOf(model, toolChoice),
     responseFormat: output &&
@@ -143,6 +150,15 @@ function promptOf(call: Call, request: ModelRequest): LanguageModelV4Prompt {
     answers.push(places === undefined || options === undefined ? answer : { ...answer, providerOptions: options });
   }
   return prompt;
+}
+
+/** Whether what is answered since the user's last message begins with a sealed thought; true where nothing is. */
+function callsBeginWithThought(prompt: LanguageModelV4Prompt): boolean {
+  const asked = prompt.findLastIndex(({ role }) => role === "user");
+  const first = prompt.find(({ role }, at) => at > asked && role === "assistant");
+  if (first?.role !== "assistant") return true;
+  const [part] = first.content;
+  return part?.type === "reasoning" && part.providerOptions !== undefined;
 }
 
 /** A system text becomes a message for each of its pieces, a user's text one message of several parts. */

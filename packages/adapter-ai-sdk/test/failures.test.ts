@@ -178,6 +178,15 @@ describe("THR-1 AIS-18 a connection or a body that breaks", () => {
     },
   );
 
+  test("PRO-8 SEC-5 a key in the address of a model that is given ready is in no failure", async () => {
+    const query = "?api_key=sk-of-the-address-01&region=north";
+    for (const make of makes) {
+      await using service = await startServer(answering(404, { error: { message: `Cannot POST /v1${query}` } }));
+      const failure = await failureOf(modelAt({ baseURL: `${service.baseURL}${query}` }, make));
+      expect(inspect(failure, { depth: null, showHidden: true })).not.toMatch(/sk-of-the-address|north/);
+    }
+  });
+
   test("PRO-8 the failure of a service that does not know the address shows the whole address", async () => {
     for (const make of [wires.responses, wires.chat, wires.compatible]) {
       await using service = await startServer(answering(404, { error: { message: "Invalid URL" } }));

@@ -1,8 +1,9 @@
+import { inspect } from "node:util";
 import { createOpenAI } from "@ai-sdk/openai";
 import { litellm, type LiteLLMOptions } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineTool, DefinitionError, OutputParseError, ProviderError } from "@proviso/core";
 import { answering, startServer, type LoopbackServer, type Respond } from "@proviso/fault-matrix/loopback-server";
-import { checkOptions } from "@proviso/runtime";
+import { checkOptions, createSession } from "@proviso/runtime";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { captured } from "./support/captured.ts";
@@ -34,6 +35,23 @@ function says(content: string, headers: Readonly<Record<string, string>> = {}): 
 }
 
 describe("AIS-19 the proxy", () => {
+  test("AIS-19 SEC-5 a key in its address is shown nowhere", async () => {
+    const query = "?api_key=sk-of-the-address-01&region=north";
+    const message = `Cannot POST /v1/chat/completions${query}`;
+    await using service = await startServer(answering(404, { error: { message } }));
+    const shown: unknown[] = [];
+    const log = (...given: unknown[]): void => void shown.push(given);
+    const logger = { debug: log, info: log, warn: log, error: log };
+    const session = createSession();
+    session.on("*", (event) => void shown.push(event));
+    const asking = at(service, { baseURL: `${service.baseURL}${query}`, logger }).evaluate(greeting.bind({}), {
+      session,
+    });
+    shown.push(await asking.catch((error: unknown) => error));
+    expect(inspect(shown, { depth: null, showHidden: true })).toContain("Cannot POST");
+    expect(inspect(shown, { depth: null, showHidden: true })).not.toMatch(/sk-of-the-address|north/);
+  });
+
   test("AIS-19 the id goes out verbatim, with the key, and extraBody is laid over the body last", async () => {
     await using service = await startServer(captured("chat-text.json"));
     const extraBody = { metadata: { team: "a" }, temperature: 0.5 };

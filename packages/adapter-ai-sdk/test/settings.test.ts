@@ -4,6 +4,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { aiSdk, aiSdkModel, litellm, type LanguageModel } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineTool, toolOk, type EvaluationSettings, type ProviderAdapter } from "@proviso/core";
 import { answering, startServer, type Received } from "@proviso/fault-matrix/loopback-server";
+import { internalsOf } from "@proviso/runtime/internal";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { captured } from "./support/captured.ts";
@@ -316,3 +317,25 @@ function markedIn(value: unknown): readonly unknown[] {
   if (isMarked) return [given["text"] ?? given["content"]];
   return ["system", "messages", "input", "content", "output"].flatMap((name) => markedIn(given[name]));
 }
+
+test("EVL-25 the hash of the settings is another for what decides the answers, and the same for another key", () => {
+  const hash = (more: Partial<Parameters<typeof aiSdkModel>[0]> = {}): string | undefined =>
+    aiSdkModel({ model: mockModel([]), ...more }).settingsHash;
+  expect(hash()).toMatch(/^[0-9a-f]{64}$/);
+  expect(hash({ headers: { authorization: "Bearer sk-second-key" }, timeoutMs: 1_000 })).toBe(hash());
+  const others: readonly Partial<Parameters<typeof aiSdkModel>[0]>[] = [
+    { temperature: 0 },
+    { seed: 1 },
+    { providerOptions: { openai: { store: false } } },
+    { nativeOutput: false },
+    { capabilities: { tools: false } },
+  ];
+  expect(new Set([hash(), ...others.map(hash)]).size).toBe(others.length + 1);
+
+  const proxied = (more: Partial<Parameters<typeof litellm>[0]>): string | undefined =>
+    internalsOf(litellm({ model: "m", apiKey: "sk-first-key", baseURL: "http://one.test", ...more }))?.facts
+      .settingsHash;
+  expect(proxied({ apiKey: "sk-second-key" })).toBe(proxied({}));
+  expect(proxied({ baseURL: "http://two.test" })).not.toBe(proxied({}));
+  expect(proxied({ extraBody: { top_k: 1 } })).not.toBe(proxied({}));
+});

@@ -63,7 +63,7 @@ async function streamed(respond: Respond, make: (baseURL: string) => LanguageMod
     .finally(() => (isOver = true));
   if (stallsAfter !== undefined) {
     const heard = () => ({ requests: service.requests.length, deltas: deltas.length });
-    await vi.waitFor(() => expect(heard()).toEqual({ requests: 1, deltas: stallsAfter }), { timeout: 20_000 });
+    await vi.waitFor(() => expect(heard()).toEqual({ requests: 1, deltas: stallsAfter }), { timeout: 120_000 });
     while (!isOver) await clock.advance(200);
   }
   return { answer: await asked, deltas, requests: service.requests.length };

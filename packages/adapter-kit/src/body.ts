@@ -9,14 +9,10 @@ export const longestStream = 4 * longestBody;
 /** Characters of an unreadable body that are kept. */
 const keptLength = 4_096;
 
-/** JSON of a body, or of one event of a stream. Its error quotes no part of a text: that may be a part of a secret. */
+/** JSON of a body, or of one event of a stream. */
 export function parseBody(text: string): JsonResult {
-  const json = parseJson(text, { maxDepth: 256, maxLength: longestBody });
-  return json.ok ? json : { ok: false, error: json.error.replace(cutExcerpt, "") };
+  return parseJson(text, { maxDepth: 256, maxLength: longestBody });
 }
-
-/** What V8 shows of a text that is longer: `Unexpected token 's', ..."key": sk-ve"... is not valid JSON`. */
-const cutExcerpt = /, (?:\.\.\.".*"|".*"\.\.\.)(?:\.\.\.)?(?= is not valid JSON$)/s;
 
 /**
  * The failure of a body that `parseBody` did not read. One that is empty, or that begins as JSON and ends inside it,

@@ -55,18 +55,47 @@ function userAndPassword(base64: string): readonly string[] {
   }
 }
 
-/** The secrets in an address: `user:password`, and the password alone. None where there is no password. */
+/**
+ * The secrets in an address: `user:password@` and the password alone, what follows "?", and what is given there under the
+ * name of a key.
+ */
 export function credentialsIn(address: unknown): readonly string[] {
-  const { username = "", password = "" } = (typeof address === "string" && URL.parse(address)) || {};
-  if (password === "") return [];
-  const decoded = decodedText(password);
-  return [`${username}:${password}@`, ...[password, decoded].filter(isSecret)];
+  const { ofUser, query, keys } = partsOf(address);
+  return [...ofUser, ...query, ...keys];
 }
 
-/** The secrets in the addresses that an error, or the cause of one, quotes. */
+function partsOf(address: unknown): Readonly<Record<"ofUser" | "query" | "keys", readonly string[]>> {
+  const url = typeof address === "string" ? URL.parse(address) : null;
+  if (url === null) return { ofUser: [], query: [], keys: [] };
+  const { username, password, search, searchParams } = url;
+  const passwords = [password, decodedText(password)].filter(isSecret);
+  const named = [...searchParams].filter(([name]) => secretName.test(name) || queryName.test(name));
+  return {
+    ofUser: password === "" ? [] : [`${username}:${password}@`, ...passwords],
+    query: [search].filter(isSecret),
+    keys: named.map(([, value]) => value).filter(isSecret),
+  };
+}
+
+/** Names of keys in the addresses of some services, beside `secretName`. */
+const queryName = /^(?:code|jwt|sas|sig|signature)$/i;
+
+/**
+ * The secrets in the addresses that an error, or the cause of one, quotes or has in its `url`. A query without a key is
+ * none: most services have one in their own addresses.
+ */
 export function credentialsInError(error: unknown): readonly string[] {
   const causes = [error, (error as { readonly cause?: unknown } | undefined)?.cause];
-  return causes.flatMap((at) => addressesIn(messageOf(at)).flatMap(credentialsIn));
+  return causes.flatMap((at) => {
+    const { url } = Object(at) as { readonly url?: unknown };
+    // Some SDKs put a path behind the query of a base URL.
+    return [...addressesIn(messageOf(at)), String(url)]
+      .flatMap((address) => [address, address.replace(/(\?[^/]*)\/.*$/s, "$1")])
+      .flatMap((address) => {
+        const { ofUser, query, keys } = partsOf(address);
+        return keys.length === 0 ? ofUser : [...ofUser, ...query, ...keys];
+      });
+  });
 }
 
 function decodedText(text: string): string {

@@ -93,6 +93,7 @@ function number(text: string | null): number | undefined {
 function httpDate(text: string | null): number | undefined {
   // Date.parse also reads "-5" and "12:00"; a date of HTTP names its day.
   if (text === null || !/^\s*[A-Za-z]{3}/.test(text)) return undefined;
-  const at = Date.parse(text);
+  // The form of asctime names no zone; every date of HTTP is GMT (RFC 9110, 5.6.7).
+  const at = Date.parse(/(?:[a-z]|[+-]\d{4})\s*$/i.test(text) ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : at;
 }

@@ -25,6 +25,7 @@ export { costInUsage, logprobsFrom, reportedCost } from "./reported.ts";
 export { commandSecrets, credentialsIn, credentialsInError, headerSecrets } from "./credentials.ts";
 export { checkBaseURL, checkModelSettings, defaultStallMs, defaultTimeoutMs, unknownOption } from "./options.ts";
 export type { ModelSettings } from "./options.ts";
+export { settingsHash } from "./settings-hash.ts";
 export { failureRedactor, logOf } from "./showing.ts";
 export { isSecret } from "@proviso/runtime/internal";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "@proviso/runtime/internal";

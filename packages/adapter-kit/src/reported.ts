@@ -9,12 +9,19 @@ interface Headers {
 /** A limit that fills up more slowly than this is one of a day or an hour: a pace for each minute would not serve it. */
 const longestWindowMs = 120_000;
 
+/** A limit that fills up faster than this is one of a second: held for a minute it would stop all but a few requests. */
+const shortestWindowMs = 10_000;
+
+/** A reset that is shorter than this is rounded too much to say how long the whole takes. */
+const shortestResetMs = 50;
+
 /**
  * The limits that a service states in the headers of an answer, each for one minute; undefined: it states none. Read are
  * OpenAI's `x-ratelimit-limit-requests` and `-tokens`, Anthropic's `anthropic-ratelimit-requests-limit`, `-tokens-`,
  * `-input-tokens-` and `-output-tokens-limit`, and `RateLimit-Policy` of the IETF draft; and what is left of the limits of
  * tokens, in `-remaining-tokens`, `-tokens-remaining` and `-output-tokens-remaining`. What cannot be read counts as
- * absent, and so does a limit that takes more than two minutes to fill up: some services state those of a day.
+ * absent, and so does a limit that takes more than two minutes to fill up, or less than ten seconds: some services state
+ * those of a day, or of a second.
  * Sources: OpenAI API reference, "Rate limits in headers"; Anthropic API reference, "Response headers";
  * draft-ietf-httpapi-ratelimit-headers-10.
  */
@@ -44,7 +51,8 @@ function openai(headers: Headers, what: "requests" | "tokens"): number | undefin
   if (left === undefined || fullAfterMs === undefined || left >= limit) return limit;
   // What is used comes back evenly, so that the reset says how long the whole takes.
   const windowMs = (fullAfterMs * limit) / (limit - left);
-  return windowMs > longestWindowMs ? undefined : limit;
+  const isShort = windowMs < shortestWindowMs && fullAfterMs >= shortestResetMs;
+  return windowMs > longestWindowMs || isShort ? undefined : limit;
 }
 
 /** What is used comes back evenly, so that the reset says how much that is. */

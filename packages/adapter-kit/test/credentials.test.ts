@@ -1,4 +1,4 @@
-import { checkBaseURL, credentialsIn, headerSecrets } from "@proviso/adapter-kit";
+import { checkBaseURL, credentialsIn, credentialsInError, headerSecrets } from "@proviso/adapter-kit";
 import { DefinitionError } from "@proviso/core";
 import { expect, test } from "vitest";
 
@@ -30,6 +30,27 @@ test("SEC-5 a password in an address is a secret", () => {
   expect(credentialsIn("postgres://user:p%40ssw0rd@host/db")).toEqual(["user:p%40ssw0rd@", "p%40ssw0rd", "p@ssw0rd"]);
   expect(credentialsIn("http://host/")).toEqual([]);
   expect(credentialsIn("no address")).toEqual([]);
+});
+
+test("SEC-5 what follows the question mark of an address is a secret, and what is given there under a key's name", () => {
+  expect(credentialsIn("https://host/mcp?api_key=sk%2D0123456789&sig=0123456789&region=northeast&key=abc")).toEqual([
+    "?api_key=sk%2D0123456789&sig=0123456789&region=northeast&key=abc",
+    "sk-0123456789",
+    "0123456789",
+  ]);
+  expect(credentialsIn("https://host/v1?api-version=2024-10-21")).toEqual(["?api-version=2024-10-21"]);
+  expect(credentialsIn("https://host/v1?a=b")).toEqual([]);
+  const error = Object.assign(new Error("refused"), { url: "https://host/v1?token=0123456789" });
+  expect(new Set(credentialsInError(new Error("failed", { cause: error })))).toEqual(
+    new Set(["?token=0123456789", "0123456789"]),
+  );
+  expect(credentialsInError(new Error("https://host/v1:stream?alt=sse failed"))).toEqual([]);
+  expect(credentialsInError(new Error("to https://host/v1?token=0123456789/responses failed"))).toEqual([
+    "?token=0123456789/responses",
+    "0123456789/responses",
+    "?token=0123456789",
+    "0123456789",
+  ]);
 });
 
 test.each([

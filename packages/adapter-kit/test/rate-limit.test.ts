@@ -28,6 +28,25 @@ test.each([
     { "x-ratelimit-limit-tokens": "150000", "x-ratelimit-remaining-tokens": "0" },
     { tokens: 150_000, tokensLeft: { left: 0, size: 150_000 } },
   ],
+  [
+    "those of a second, of which one request is used",
+    {
+      "x-ratelimit-limit-requests": "5",
+      "x-ratelimit-remaining-requests": "4",
+      "x-ratelimit-reset-requests": "200ms",
+      "x-ratelimit-limit-tokens": "150000",
+    },
+    { tokens: 150_000 },
+  ],
+  [
+    "those whose reset is rounded to nothing",
+    {
+      "x-ratelimit-limit-requests": "30000",
+      "x-ratelimit-remaining-requests": "29999",
+      "x-ratelimit-reset-requests": "0s",
+    },
+    { requests: 30_000 },
+  ],
   ["what is left of a limit that is not stated", { "x-ratelimit-remaining-tokens": "10" }, undefined],
   [
     "Groq's, whose requests are those of a day",

@@ -3,7 +3,7 @@ import { modelFailureFrom } from "@proviso/adapter-kit";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeClock, fakeEnvironment, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { call, promptWith, rejection } from "../../runtime/test/support.ts";
 
@@ -131,6 +131,19 @@ test.each([
   [{}, undefined],
 ])("THR-3 %j asks for %s ms", (headers, retryAfterMs) => {
   expect(answer(429, headers)).toMatchObject({ retryAfterMs });
+});
+
+test.each([
+  ["Sat Nov 28 04:00:10 2026", "Sat, 28 Nov 2026 04:00:00 GMT"],
+  ["Sat Nov  7 04:00:10 2026", "Sat Nov  7 04:00:00 2026"],
+  ["Saturday, 28-Nov-26 04:00:10 GMT", "Sat, 28 Nov 2026 04:00:00 GMT"],
+  ["Sat, 28 Nov 2026 04:00:10 +0000", "Sat, 28 Nov 2026 04:00:00 GMT"],
+])("THR-3 the date %s is GMT in whichever zone the machine is", (wanted, date) => {
+  for (const zone of ["America/New_York", "Asia/Tokyo"]) {
+    vi.stubEnv("TZ", zone);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(answer(429, { date, "retry-after": wanted })).toMatchObject({ retryAfterMs: 10_000 });
+  }
 });
 
 test.each([Number.NaN, Infinity, -5, "5", null])(

@@ -11,12 +11,13 @@ import {
   failureRedactor,
   guardRequest,
   responsesFiles,
+  settingsHash,
   type RequestGuard,
 } from "@proviso/adapter-kit";
 import { connect, type Connection, type Opened } from "./connection.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
-import { checkOptions, compatibleService, type CheckedOptions, type OpenAIOptions } from "./options.ts";
+import { checkOptions, compatibleService, decidingIn, type CheckedOptions, type OpenAIOptions } from "./options.ts";
 import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
 import { requestFailure } from "./request-failure.ts";
@@ -39,6 +40,7 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
   return Object.freeze({
     name: "openai",
     model: options.model,
+    settingsHash: settingsHash(decidingIn(options), secrets),
     ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
     capabilities: Object.freeze({
       tools: true,

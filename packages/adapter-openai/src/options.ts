@@ -137,6 +137,36 @@ const optionNames = {
   ...adapterOptionNames,
 } as const satisfies OptionNames<OpenAIOptions>;
 
+/** The options that decide what the model answers. */
+export function decidingIn({
+  api,
+  baseURL,
+  temperature,
+  topP,
+  maxOutputTokens,
+  reasoningEffort,
+  parallelToolCalls,
+  store,
+  nativeOutput,
+  extraBody,
+  seed,
+  stop,
+  presencePenalty,
+  frequencyPenalty,
+}: CheckedOptions): Partial<CheckedOptions> {
+  const sampling = {
+    temperature,
+    topP,
+    maxOutputTokens,
+    reasoningEffort,
+    seed,
+    stop,
+    presencePenalty,
+    frequencyPenalty,
+  };
+  return { api, baseURL, parallelToolCalls, store, nativeOutput, extraBody, ...sampling };
+}
+
 const openAIHost = "api.openai.com";
 
 /** A checked copy. @throws {DefinitionError} naming the option and its range. */

@@ -3,12 +3,19 @@ import { credentialsIn, environmentVariable, headerSecrets, isSecret } from "@pr
 import { environmentHeaders } from "./headers.ts";
 import type { CheckedOptions, OpenAIClient } from "./options.ts";
 
-/** What is really sent, and must not be shown: the key, what headers carry, and what was given as secrets. */
+/** What is really sent, and must not be shown: the key, what headers and the address carry, and what was given as secrets. */
 export function secretsOf(options: CheckedOptions): readonly string[] {
-  const { secrets = [], apiKey, headers, client } = options;
+  const { secrets = [], apiKey, headers, client, baseURL } = options;
   const keys = [apiKey, environmentVariable("OPENAI_API_KEY")].filter(isSecret);
   const ofClient = client === undefined ? Object.fromEntries(environmentHeaders()) : headersOf(client);
-  return [...secrets, ...keys, ...headerSecrets(headers), ...headerSecrets(ofClient), ...addressSecrets(client)];
+  return [
+    ...secrets,
+    ...keys,
+    ...headerSecrets(headers),
+    ...headerSecrets(ofClient),
+    ...addressSecrets(client),
+    ...credentialsIn(baseURL),
+  ];
 }
 
 /**
@@ -21,7 +28,7 @@ function headersOf(client: OpenAIClient): unknown {
   return isRecord(headers) && headers["values"] instanceof Headers ? headers["values"] : headers;
 }
 
-/** Returns the password in a client's address. Only the client's own `fetch` may accept an address with a password. */
+/** Returns the secrets in a client's address. Only the client's own `fetch` may accept an address with a password. */
 function addressSecrets(client: OpenAIClient | undefined): readonly string[] {
   return credentialsIn((client as { readonly baseURL?: unknown } | undefined)?.baseURL);
 }

@@ -238,6 +238,25 @@ test("OAI-13 SEC-5 headers and the address of a client that is given ready are s
   expect(failure.message).toBe("Not [secret], [secret] or [secret].");
 });
 
+test("SEC-5 PRO-8 a key in the address is sent, and shown nowhere", async () => {
+  const query = "?api_key=sk-of-the-address-01&region=north";
+  const message = `Cannot POST /v1/chat/completions${query}, not with sk-of-the-address-01`;
+  for (const api of ["responses", "chat"] as const) {
+    await using server = await startServer(answering(404, { error: { message } }));
+    const baseURL = `${server.baseURL}${query}`;
+    const unreached = `http://127.0.0.1:10080/v1${query}`;
+    const client = new OpenAI({ apiKey, baseURL, maxRetries: 0 });
+    for (const given of [{ baseURL, apiKey }, { client }, { baseURL: unreached, apiKey }]) {
+      const failure = await failureOf(openaiModel({ model: "m", api, ...given }));
+      expect(failure.message).toContain(
+        failure.failure === "throttle" ? "http://127.0.0.1:10080/v1" : "Cannot POST /v1",
+      );
+      expect(inspect(failure, { depth: null, showHidden: true })).not.toMatch(/sk-of-the-address|north/);
+    }
+    expect(server.requests[0]?.path).toContain(query);
+  }
+});
+
 test("OAI-13 SEC-5 headers that the SDK takes from the environment are secrets", async () => {
   vi.stubEnv("OPENAI_CUSTOM_HEADERS", "x-gateway: key-of-a-gateway\nx-title: The Title");
   const failure = await failureFor(answering(401, { error: { message: "Not key-of-a-gateway, The Title." } }));

@@ -403,3 +403,32 @@ function streaming(api: Api, body: Body, tokens: readonly object[]): ReturnType<
 
 /** The bodies that were recorded from the commit before there were settings. */
 const recorded = fixture("recorded-requests") as Record<Api, readonly string[]>;
+
+test("EVL-25 the hash of the settings is another for what decides the answers, and the same for another key", () => {
+  const hash = (more: Partial<OpenAIOptions> = {}): string | undefined =>
+    openaiModel({ model: "m", apiKey: "sk-first-key", baseURL: "http://one.test/v1", ...more }).settingsHash;
+  expect(hash()).toMatch(/^[0-9a-f]{64}$/);
+  expect(hash({ apiKey: "sk-second-key" })).toBe(hash());
+  expect(hash({ headers: { authorization: "Bearer sk-second-key" }, timeoutMs: 1_000 })).toBe(hash());
+  expect(hash({ baseURL: "http://one.test/v1?key=sk-second-key" })).toBe(hash());
+  const [first, second] = ["sk-first-key", "sk-second-key"].map((apiKey) => hash({ apiKey, extraBody: { apiKey } }));
+  expect(second).toBe(first);
+  const others: readonly Partial<OpenAIOptions>[] = [
+    { baseURL: "http://two.test/v1" },
+    { api: "responses" },
+    { temperature: 0 },
+    { topP: 0.5 },
+    { maxOutputTokens: 100 },
+    { reasoningEffort: "low" },
+    { parallelToolCalls: false },
+    { store: false },
+    { nativeOutput: false },
+    { extraBody: { verbosity: "low" } },
+    { seed: 1 },
+    { stop: ["END"] },
+    { presencePenalty: 1 },
+    { frequencyPenalty: 1 },
+  ];
+  const hashes = others.map(hash);
+  expect(new Set([hash(), ...hashes]).size).toBe(others.length + 1);
+});

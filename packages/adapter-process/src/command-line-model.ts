@@ -5,7 +5,7 @@ import {
   type ModelRequest,
   type ModelResponse,
 } from "@proviso/core";
-import { failureRedactor } from "@proviso/adapter-kit";
+import { failureRedactor, settingsHash } from "@proviso/adapter-kit";
 import { endOf, type Secrets } from "@proviso/runtime/internal";
 import { basename } from "node:path";
 import { fromOutput, payloadOf } from "./from-output.ts";
@@ -29,9 +29,11 @@ export function commandLineModel(given: CommandLineOptions): ModelProvider {
   const options = checkOptions(given);
   const redact = failureRedactor(secretsOf(options));
   const secrets = openedSecretsOf(options);
+  const { command, args, env } = options;
   return Object.freeze({
     name: "command-line",
-    model: basename(options.command),
+    model: basename(command),
+    settingsHash: settingsHash({ command, args, env }, secretsOf(options)),
     capabilities: Object.freeze({ tools: true, nativeOutput: false }),
     generate: async (request: ModelRequest) => {
       const answer = await generate(options, request, secrets);

@@ -50,6 +50,8 @@ export const largestOutput = 16 * 1024 * 1024;
 const alwaysTaken = 4_096;
 /** Milliseconds to wait for output of what has exited: a process that it left behind may hold the pipe. */
 const quietMs = 100;
+/** How often it is waited at the most: a process that was left behind may print for ever. */
+const mostWaits = 10;
 /** Runs a command in a process group of its own, which is ended whatever happens. Never rejects. */
 export async function runCommand(command: Command, input: string, limits: RunLimits): Promise<Ended> {
   const outputs = { stdout: firstBytes(largestOutput), stderr: lastText(keptErrors, command.beside) };
@@ -149,10 +151,10 @@ export function stopsOf(
   return { stopped: Promise.race([aborted, timeout, flooded]), end: () => settled.abort("over") };
 }
 
-/** Waits for the rest of the output, as long as there is some. */
+/** Waits for the rest of the output, as long as there is some, and a second at the most. */
 async function drained({ closed, printed }: Watched, stopped: Promise<Stop>): Promise<Stop | undefined> {
   // Two in a row: a timer can be due before the data that came while the process was busy.
-  for (let quiet = 0, seen = -1; quiet < 2;) {
+  for (let waits = 0, quiet = 0, seen = -1; quiet < 2 && waits < mostWaits; waits++) {
     const next = await within(quietMs, () => Promise.race([closed, stopped]));
     if (next !== undefined) return next === "closed" ? undefined : next;
     quiet = printed() === seen ? quiet + 1 : 0;

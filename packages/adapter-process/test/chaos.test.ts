@@ -100,7 +100,7 @@ const descriptors = (): number => readdirSync("/proc/self/fd").length;
 
 test.runIf(existsSync("/proc/self/fd"))(
   "CMD-6 LIM-2 SEC-3 hundreds of commands that are killed, flood and hang: all settle in time, and nothing of them is left",
-  { timeout: 600_000 },
+  { timeout: 1_800_000 },
   async () => {
     const value = `chaos-${process.pid}`;
     process.env[mark] = value;
@@ -128,7 +128,7 @@ test.runIf(existsSync("/proc/self/fd"))(
     };
     const { slowest } = await whileMeasuring(() => Promise.all(Array.from({ length: atOnce }, worker)));
     // What was aborted has its grace, behind.
-    await vi.waitFor(() => expect(held()).toEqual({ ids: [], moreDescriptors: 0, listeners }), { timeout: 20_000 });
+    await vi.waitFor(() => expect(held()).toEqual({ ids: [], moreDescriptors: 0, listeners }), { timeout: 120_000 });
     process.off("warning", warn);
     delete process.env[mark];
 

@@ -182,3 +182,12 @@ test("SET-2 a command takes no settings: each one is refused before the command 
     });
   }
 });
+
+test("EVL-25 the hash of the settings is another for other arguments, and the same for another key", () => {
+  const hash = (args: readonly string[], env: readonly string[] = []): string | undefined =>
+    commandLineModel({ command: "llm", args, env }).settingsHash;
+  expect(hash(["-m", "small"])).toBe(hash(["-m", "small"]));
+  expect(hash(["-m", "small"])).not.toBe(hash(["-m", "large"]));
+  expect(hash(["-m", "small"])).not.toBe(hash(["-m", "small"], ["HOME"]));
+  expect(hash(["--api-key", "sk-first-key"])).toBe(hash(["--api-key", "sk-second-key"]));
+});

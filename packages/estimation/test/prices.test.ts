@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import { fromSources } from "../../../scripts/from-sources.ts";
 
 // Processes and a disk that others use, too.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const program = `
   import { registerHooks } from "node:module";

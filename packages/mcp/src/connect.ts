@@ -4,6 +4,7 @@ import { contentOf, resourcePart, type McpContent } from "./content.ts";
 import { parsePins, type McpPins } from "./definitions.ts";
 import { offers } from "./link-state.ts";
 import type { Link } from "./link.ts";
+import { withoutSecrets } from "./mcp-error.ts";
 import { checkConnectOptions, type McpConnectOptions, type McpServerSpec } from "./options.ts";
 import { serverLink } from "./server-link.ts";
 import { redactionFor, withCaller, type McpResourceInfo, type McpSource } from "./source.ts";
@@ -60,21 +61,27 @@ export async function connectMcp(server: McpServerSpec, options: McpConnectOptio
   const pins = checked.pins === undefined ? undefined : parsePins(checked.pins);
   const redact = redactionFor(checked.secrets);
   const shared = serverLink(server, { ...checked, pins });
+  /** What came of it is without the secrets. */
+  const asked = async <T>(request: (link: Link) => Promise<T>): Promise<T> => {
+    const answer = await shared.ask(request).catch((error: unknown) => {
+      throw withoutSecrets(error, redact);
+    });
+    return redact(answer);
+  };
   const opened = await shared.open().catch((error: unknown) => {
-    throw redact(error);
+    throw withoutSecrets(error, redact);
   });
-  const read = async (uri: string, signal?: AbortSignal): Promise<McpContent> =>
-    redact(await shared.ask((link) => readFrom(link, uri, signal)));
-  const listed = async (signal?: AbortSignal): Promise<readonly McpResourceInfo[]> =>
-    redact(await shared.ask((link) => resourcesOf(link, signal)));
+  const read = (uri: string, signal?: AbortSignal): Promise<McpContent> => asked((link) => readFrom(link, uri, signal));
+  const listed = (signal?: AbortSignal): Promise<readonly McpResourceInfo[]> =>
+    asked((link) => resourcesOf(link, signal));
   const connection: McpConnection = {
     serverName: opened.link.server,
     definitions: opened.definitions,
     pins: opened.pins,
     readResource: (uri) => read(uri),
     listResources: () => listed(),
-    prompt: async (name, args = {}) => redact(await shared.ask((link) => promptFrom(link, name, args))),
-    listPrompts: async () => redact(await shared.ask(promptsOf)),
+    prompt: (name, args = {}) => asked((link) => promptFrom(link, name, args)),
+    listPrompts: () => asked(promptsOf),
     close: () => shared.close(),
     [Symbol.asyncDispose]: () => shared.close(),
   };

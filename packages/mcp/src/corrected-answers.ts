@@ -9,11 +9,51 @@ type Fields = Readonly<Record<string, unknown>>;
 /** Corrects all answers from now on. Call it when the client is connected. */
 export function correctAnswers(transport: Transport): void {
   const deliver = transport.onmessage;
-  transport.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) =>
-    deliver?.call(transport, corrected(message), extra);
+  transport.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) => {
+    const whole = corrected(message);
+    const readable = isTooDeep(whole) ? insteadOf(whole, tooDeep) : whole;
+    if (readable !== undefined) deliver?.call(transport, readable, extra);
+  };
+}
+
+/** Levels of a message that are read. */
+export const deepestMessage = 1_000;
+const tooDeep = `it is nested deeper than ${deepestMessage} levels`;
+
+/** No recursion: what is looked for would end it. */
+function isTooDeep(message: unknown): boolean {
+  let level: object[] = [message as object];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > deepestMessage) return true;
+    const next: object[] = [];
+    for (const each of level)
+      for (const item of Object.values(each)) if (typeof item === "object" && item !== null) next.push(item as object);
+    level = next;
+  }
+  return false;
+}
+
+/** How the message of an answer begins that stands for one which cannot be read. */
+export const unreadable = "its answer cannot be read: ";
+
+/** What the request receives whose answer cannot be read: it would wait in vain. undefined: it is no answer. */
+export function insteadOf(message: unknown, why: string): JSONRPCMessage | undefined {
+  if (!isRecord(message) || "method" in message) return undefined;
+  const { id } = message;
+  if (typeof id !== "string" && typeof id !== "number") return undefined;
+  // The code of JSON-RPC for what cannot be read.
+  return { jsonrpc: "2.0", id, error: { code: -32_700, message: `${unreadable}${why}` } };
+}
+
+/** What is neither a result nor an error is passed over by the SDK. */
+function isNoAnswer({ result, error }: Fields): boolean {
+  return (
+    !isRecord(result) && !(isRecord(error) && Number.isInteger(error["code"]) && typeof error["message"] === "string")
+  );
 }
 
 function corrected(message: JSONRPCMessage): JSONRPCMessage {
+  if (isNoAnswer(message as Fields)) return insteadOf(message, "it is not of the protocol") ?? message;
   const result: unknown = "result" in message ? message.result : undefined;
   if (!isRecord(result)) return message;
   const { content, contents, messages, nextCursor } = result;
@@ -37,11 +77,24 @@ function withoutNulls(listed: unknown): unknown {
   return Object.fromEntries(Object.entries(listed).filter(([, value]) => value !== null));
 }
 
+/** Levels of a schema that are read: one with more than 200 is refused by the tool's name (TOOL-18), and reading goes deep. */
+const deepestSchema = 300;
+
+/** JSON up to a depth, and `true` in place of what lies deeper. */
+function upTo(levels: number, value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) return value.map((item) => upTo(levels - 1, item));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, upTo(levels - 1, item)]));
+}
+
 /** A tool without a schema takes whatever object it is given; of its schemas and hints, too, null is left out. */
 function toolOf(tool: unknown): unknown {
   const listed = withoutNulls(tool);
   if (!isRecord(listed)) return listed;
-  const fields = Object.entries(listed).map(([name, value]) => [name, withoutNulls(value)] as const);
+  const fields = Object.entries(listed).map(
+    ([name, value]) => [name, upTo(deepestSchema, withoutNulls(value))] as const,
+  );
   return { inputSchema: { type: "object" }, ...Object.fromEntries(fields) };
 }
 

@@ -18,6 +18,8 @@ export type AskedOf<T> = (options: { readonly signal: AbortSignal; readonly time
 
 /** What is known of a connection. */
 export interface LinkState {
+  /** The server's own name, as soon as it is known; how it is reached before. */
+  server: string;
   isLost: boolean;
   /** How often the server has reported that its tools changed, or may have changed them without a report. */
   reported: number;
@@ -32,15 +34,15 @@ export interface LinkState {
   readonly calls: Map<AskedCall, { readonly end: (error: McpError) => void; readonly silence: Silence }>;
 }
 
-export function newLinkState(): LinkState {
+export function newLinkState(server: string): LinkState {
   const listing = undefined;
-  return { isLost: false, reported: 0, missesReports: false, listed: -1, listing, tools: [], calls: new Map() };
+  return { server, isLost: false, reported: 0, missesReports: false, listed: -1, listing, tools: [], calls: new Map() };
 }
 
 /** Ends the calls under way. */
-export function lose(state: LinkState, server: string): void {
+export function lose(state: LinkState): void {
   state.isLost = true;
-  const error = lostError(server);
+  const error = lostError(state.server);
   for (const { end } of state.calls.values()) end(error);
 }
 
@@ -55,9 +57,9 @@ export async function noticing<T>(state: LinkState, asked: Promise<T>): Promise<
 }
 
 /** Keeps what happens to the connection of a service. */
-export function eventsFor(state: LinkState, server: string): ConnectionEvents {
+export function eventsFor(state: LinkState): ConnectionEvents {
   return {
-    sessionEnded: () => lose(state, server),
+    sessionEnded: () => lose(state),
     failed: () => void state.reported++,
     reportsBegin() {
       if (state.missesReports) state.reported++;
@@ -109,7 +111,7 @@ export async function freshTools(
     try {
       await state.listing;
     } catch (error) {
-      if (error instanceof McpError && error.reason === "closed") lose(state, server);
+      if (error instanceof McpError && error.reason === "closed") lose(state);
       throw error;
     }
   }

@@ -2,9 +2,10 @@
 import type { CallToolResult, Client, Transport } from "@modelcontextprotocol/client";
 import { systemClock, type Clock, type ToolContext } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
+import { logSafely, withShownAddresses } from "@proviso/runtime/internal";
 import { answerAsked, type AskedCall } from "./asked.ts";
 import type { McpToolInfo } from "./definitions.ts";
-import { correctAnswers } from "./corrected-answers.ts";
+import { correctAnswers, unreadable } from "./corrected-answers.ts";
 import { McpError } from "./mcp-error.ts";
 import { shownServer, type CheckedConnectOptions, type McpServerSpec } from "./options.ts";
 import { ProcessTransport } from "./process-transport.ts";
@@ -72,11 +73,16 @@ export async function openLink(
     const server = shownServer(spec);
     if (closing.aborted) throw closing.reason;
     if (error instanceof McpError) throw error;
-    if (late.signal.aborted)
-      throw new McpError("timeout", server, `${server} did not answer within ${connectMs} ms.`, { cause: error });
+    if (late.signal.aborted) {
+      const written = error instanceof UnreadableError ? `, after it had written: ${error.written}` : ".";
+      throw new McpError("timeout", server, `${server} did not answer within ${connectMs} ms${written}`, {
+        cause: error,
+      });
+    }
+    const message = messageOf(error);
     const why = isUnreadable(error, sdk)
       ? "cannot be used: its answer is not of the protocol."
-      : `could not be reached: ${messageOf(error)}`;
+      : `${message.startsWith(unreadable) ? "cannot be used" : "could not be reached"}: ${withShownAddresses(message)}`;
     throw new McpError("connect", server, `${server} ${why}`, { cause: error });
   } finally {
     closing.removeEventListener("abort", end);
@@ -92,24 +98,37 @@ async function connected(
 ): Promise<Link> {
   const first = await handshake(sdk, spec, options, { signal });
   if ("link" in first) return first.link;
-  const { transport, error } = first;
-  if (!(transport instanceof ProcessTransport)) throw error;
-  const isEnded = first.hasEndedByItself && transport.exit?.error === undefined;
   // What ends at the first message is of an older revision, and wants another one.
   const second =
-    isEnded && !signal.aborted ? await handshake(sdk, spec, options, { signal, prior: { kind: "legacy" } }) : first;
+    first.hasEndedAtOnce && !signal.aborted
+      ? await handshake(sdk, spec, options, { signal, prior: { kind: "legacy" } })
+      : first;
   if ("link" in second) return second.link;
-  const ended = second.transport as ProcessTransport;
-  if (!second.hasEndedByItself || signal.aborted) throw second.error;
+  const { transport, error } = second;
+  if (!(transport instanceof ProcessTransport)) throw error;
   const { command } = spec as { readonly command: string };
-  throw new McpError("connect", command, `${command} ${ended.whyEnded()}`, { cause: second.error });
+  const odd = transport.odd();
+  if (signal.aborted && odd !== "") throw new UnreadableError(odd, error);
+  // An answer that refuses the connection says more than the end of the process behind it.
+  const why = signal.aborted || error instanceof sdk.ProtocolError ? undefined : transport.whyUnusable();
+  throw why === undefined ? error : new McpError("connect", command, `${command} ${why}`, { cause: error });
+}
+
+/** The error of a connection that took too long, with what was received that is no answer. */
+class UnreadableError extends Error {
+  readonly written: string;
+  constructor(written: string, cause: unknown) {
+    super("What was received is no answer.", { cause });
+    this.written = written;
+  }
 }
 
 type Handshake = { readonly link: Link } | FailedHandshake;
 interface FailedHandshake {
   readonly transport: Transport;
   readonly error: unknown;
-  readonly hasEndedByItself: boolean;
+  /** Whether it is a process that was started, and ended by itself without any answer. */
+  readonly hasEndedAtOnce: boolean;
 }
 
 async function handshake(
@@ -120,8 +139,8 @@ async function handshake(
 ): Promise<Handshake> {
   const { elicit, sampling } = options;
   const redact = redactionFor(options.secrets);
-  const state = newLinkState();
-  const transport = transportFor(sdk, spec, options.secrets, eventsFor(state, shownServer(spec)));
+  const state = newLinkState(shownServer(spec));
+  const transport = transportFor(sdk, spec, options.secrets, eventsFor(state));
   const client = new sdk.Client(
     { name: "proviso", version: "0.0.0" },
     {
@@ -137,8 +156,12 @@ async function handshake(
   );
   answerOlderServers(client, options, state);
   // What the SDK reports beside the calls, a line that is no message say, ends no call.
-  client.onerror = (error) =>
-    options.logger?.warn({ server: shownServer(spec), error: redact(visibleText(messageOf(error))) }, "mcp.warning");
+  client.onerror = (error) => {
+    const { logger } = options;
+    if (logger === undefined) return;
+    const why = (): string => redact(visibleText(withShownAddresses(messageOf(error))));
+    logSafely(logger, "warn", () => ({ server: state.server, error: why() }), "mcp.warning");
+  };
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
   });
@@ -146,22 +169,22 @@ async function handshake(
   const begin = async (): Promise<Link> => {
     await client.connect(transport, { signal, timeout: noTimeout, ...(prior === undefined ? {} : { prior }) });
     correctAnswers(transport);
-    const link = linkOver(
-      { sdk, client, transport },
-      options,
-      state,
-      visibleName(redact(visibleText(client.getServerVersion()?.name ?? ""))) ?? shownServer(spec),
-    );
-    client.onclose = () => lose(state, link.server);
+    state.server = visibleName(redact(visibleText(client.getServerVersion()?.name ?? ""))) ?? state.server;
+    const link = linkOver({ sdk, client, transport }, options, state);
+    client.onclose = () => lose(state);
     await list(client, state, { signal, timeout: noTimeout });
     return link;
   };
   try {
     return { link: await Promise.race([begin(), aborted]) };
   } catch (error) {
-    const hasEndedByItself = transport instanceof ProcessTransport && !signal.aborted && (await transport.hasEnded());
     await transport.close().catch(() => {});
-    return { transport, error, hasEndedByItself };
+    const hasEndedAtOnce =
+      transport instanceof ProcessTransport &&
+      transport.hasEndedByItself &&
+      transport.exit?.error === undefined &&
+      !transport.hasAnswered;
+    return { transport, error, hasEndedAtOnce };
   }
 }
 
@@ -192,8 +215,8 @@ function linkOver(
   { sdk, client, transport }: { readonly sdk: Sdk; readonly client: Client; readonly transport: Transport },
   options: CheckedConnectOptions,
   state: LinkState,
-  server: string,
 ): Link {
+  const { server } = state;
   const { connectMs, clock = systemClock } = options;
   const redact = redactionFor(options.secrets);
   const ask: Link["ask"] = (request, signal) =>
@@ -221,7 +244,7 @@ function linkOver(
     },
     ask,
     async close() {
-      lose(state, server);
+      lose(state);
       if ("terminateSession" in transport)
         await bounded(() => (transport as { terminateSession(): Promise<void> }).terminateSession());
       await client.close().catch(() => {});

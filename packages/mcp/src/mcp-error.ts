@@ -37,3 +37,10 @@ export function lostError(server: string, cause?: unknown): McpError {
   const message = `The connection to ${server} was lost. What it had done is not known.`;
   return new McpError("closed", server, message, cause === undefined ? undefined : { cause });
 }
+
+/** The error without secrets: an McpError stays one, with its reason. The very error where it shows none. */
+export function withoutSecrets(error: unknown, redact: <T>(value: T) => T): unknown {
+  const shown = redact(error);
+  if (shown === error || !(error instanceof McpError)) return shown;
+  return new McpError(error.reason, redact(error.server), redact(error.message), { cause: redact(error.cause) });
+}

@@ -1,4 +1,4 @@
-import { commandSecrets, credentialsIn, headerSecrets } from "@proviso/adapter-kit";
+import { checkAdapterOptions, commandSecrets, credentialsIn, headerSecrets } from "@proviso/adapter-kit";
 import { DefinitionError, type Clock, type JsonSchema, type ProviderAdapter, type ToolContext } from "@proviso/core";
 import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
@@ -123,6 +123,8 @@ export function checkConnectOptions(server: McpServerSpec, given: McpConnectOpti
   if (onChange !== "refuse" && typeof onChange !== "function")
     throw wrong("onChange", '"refuse" or a function', onChange);
   if (sampling !== undefined) checkSampling(sampling);
+  const { clock, random, newId, logger, secrets } = given;
+  checkAdapterOptions({ clock, random, newId, logger, secrets });
   return { ...given, connectMs, callMs, onChange, clock: given.clock, secrets: secretsOf(server, given.secrets ?? []) };
 }
 
@@ -162,18 +164,38 @@ function checkServer(server: unknown): void {
         throw wrong("url", "an address of http or https", url);
       if (!isRecord(headers)) throw wrong("headers", "an object of texts", headers);
       checkItems(Object.values(headers), isText, (index) => `headers.${Object.keys(headers)[index]} must be ${text}`);
-      if (auth !== undefined && !isRecord(auth)) throw wrong("auth", "an OAuthClientProvider or AuthProvider", auth);
+      checkItems(Object.entries(headers), isHeader, (index) => {
+        const name = JSON.stringify(Object.keys(headers)[index]);
+        return `headers has ${name}, whose name or value cannot be that of a header`;
+      });
+      if (auth !== undefined && !hasOneOf(auth, ["token", "tokens"]))
+        throw wrong("auth", "an OAuthClientProvider or AuthProvider", auth);
       if (given !== undefined && typeof given !== "function") throw wrong("fetch", "a function", given);
       return;
     default:
       checkOptionNames("A server with a transport", server, { transport: true });
-      if (!isRecord(transport)) throw wrong("transport", "a Transport of @modelcontextprotocol/client", transport);
+      if (!["start", "send", "close"].every((name) => hasOneOf(transport, [name])))
+        throw wrong("transport", "a Transport of @modelcontextprotocol/client", transport);
   }
 }
 
 /** A NUL would end an argument where the system reads it. */
 function isText(value: unknown): value is string {
   return typeof value === "string" && !value.includes("\0");
+}
+
+/** Whether it may be sent: an entry of the headers. */
+function isHeader(entry: unknown): boolean {
+  try {
+    new Headers().append(...(entry as [string, string]));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function hasOneOf(value: unknown, functions: readonly string[]): boolean {
+  return isRecord(value) && functions.some((name) => typeof value[name] === "function");
 }
 
 function isVariable(value: unknown): boolean {

@@ -12,6 +12,7 @@ import {
 import { systemClock } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
 import { endOf, type Secrets } from "@proviso/runtime/internal";
+import { MessageLines, type Arrived } from "./message-lines.ts";
 import type { Sdk } from "./sdk.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -20,6 +21,9 @@ const shownErrors = 1_000;
 
 /** Milliseconds in which what a server wrote before its end arrives. */
 const restMs = 200;
+
+/** Milliseconds in which the answer to `initialize` comes behind a line that is none, of a log say. */
+const oddMs = 1_000;
 
 /** A server that is a process of ours: a message is a line of JSON. */
 export class ProcessTransport implements Transport {
@@ -36,6 +40,13 @@ export class ProcessTransport implements Transport {
   readonly #secrets: Secrets | undefined;
   #process: GroupProcess | undefined;
   #isClosed = false;
+  /** Whether it was ended while it ran. */
+  #isEndedByUs = false;
+  /** Whether it has answered anything. */
+  hasAnswered = false;
+  readonly #lines: MessageLines;
+  /** The id of `initialize` as long as it has no answer, and what became of it. */
+  #initialize: { readonly id: unknown; isAnsweredOddly: boolean } | undefined;
   /** The end of the connection that a process which lives on has closed. */
   #closedEnd: "input" | "output" | undefined;
   readonly #arrived: JSONRPCMessage[] = [];
@@ -45,17 +56,17 @@ export class ProcessTransport implements Transport {
     this.#command = command;
     this.#sdk = sdk;
     this.#secrets = secrets;
+    this.#lines = new MessageLines(sdk, secrets);
   }
 
   start(): Promise<void> {
     const process = startInGroup({ ...this.#command, beside: this.#secrets?.beside });
     if (!("write" in process)) {
       this.exit = process;
-      return Promise.reject(new Error(this.whyEnded()));
+      return Promise.reject(new Error(this.whyUnusable()));
     }
     this.#process = process;
-    const buffer = new this.#sdk.ReadBuffer();
-    process.stdout.on("data", (chunk: Buffer) => this.#read(buffer, chunk));
+    process.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
     const rest = new Promise<void>((resolve) => process.stdout.once("close", resolve));
     void rest.then(() => this.#endWithout("output", process));
     void process.exited.then(async (exit) => {
@@ -72,6 +83,8 @@ export class ProcessTransport implements Transport {
     if (process === undefined || this.#isClosed)
       throw new SdkError(SdkErrorCode.NotConnected, "The server is not running.");
     const line = this.#sdk.serializeMessage(message);
+    if ("method" in message && message.method === "initialize" && "id" in message)
+      this.#initialize = { id: message.id, isAnsweredOddly: false };
     try {
       await process.write(line);
     } catch (cause) {
@@ -91,49 +104,69 @@ export class ProcessTransport implements Transport {
 
   async close(): Promise<void> {
     const process = this.#process;
-    if (process !== undefined) await this.#ended(await process.end());
+    if (process === undefined) return;
+    // What fails because it has ended is seen a moment before its end.
+    const own = this.exit ?? (this.hasAnswered ? undefined : await within(restMs, () => process.exited));
+    this.#isEndedByUs ||= own === undefined;
+    await this.#ended(own ?? (await process.end()));
   }
 
-  /** Whether it has ended by itself: what failed because of that may be seen a moment before the end. */
-  async hasEnded(): Promise<boolean> {
-    const process = this.#process;
-    if (process !== undefined && this.exit === undefined) {
-      await within(restMs, async () => (this.exit ??= await process.exited));
-    }
-    return this.exit !== undefined;
+  /** Whether it has exited, or could not be started, and nothing here has ended it. */
+  get hasEndedByItself(): boolean {
+    return this.exit !== undefined && !this.#isEndedByUs;
   }
 
-  /** Why it is not running: the end of a sentence that begins with its name. */
-  whyEnded(): string {
+  /** What it has written that is no message, to be shown; empty: nothing. */
+  odd(): string {
+    return this.#lines.odd();
+  }
+
+  /** Why it cannot be used: the end of a sentence that begins with its name. undefined: it could be. */
+  whyUnusable(): string | undefined {
     const { command, cwd } = this.#command;
     if (this.exit?.error !== undefined) return whyNotStarted(this.exit.error, command, cwd);
+    if (this.#initialize?.isAnsweredOddly === true)
+      return `did not answer with a message of the protocol, but with: ${this.odd()}`;
+    if (this.#closedEnd !== undefined) return `closed its standard ${this.#closedEnd}${this.#writtenBefore()}`;
+    if (!this.hasEndedByItself) return undefined;
     const { exitCode, signal } = this.exit ?? { exitCode: null, signal: null };
     const ended = signal === null ? `exited with code ${exitCode ?? "unknown"}` : `was killed by ${signal}`;
-    const how = this.#closedEnd === undefined ? ended : `closed its standard ${this.#closedEnd}`;
-    const all = this.#process?.stderr().trim() ?? "";
-    const written = endOf(visibleText(all), shownErrors, this.#secrets).toWellFormed();
-    return `${how}${written === "" ? "." : `, after it had written: ${written}`}`;
+    return `${ended}${this.#writtenBefore()}`;
   }
 
-  #read(buffer: InstanceType<Sdk["ReadBuffer"]>, chunk: Buffer): void {
+  #writtenBefore(): string {
+    const errors = visibleText(this.#process?.stderr().trim() ?? "");
+    const written = endOf(errors, shownErrors, this.#secrets).toWellFormed() || this.odd();
+    return written === "" ? "." : `, after it had written: ${written}`;
+  }
+
+  #read(chunk: Buffer): void {
+    let arrived: Arrived;
     try {
-      buffer.append(chunk);
+      arrived = this.#lines.take(chunk);
     } catch (error) {
       // The message is longer than anyone may send.
       this.onerror?.(error as Error);
       void this.close();
       return;
     }
-    for (;;) {
-      try {
-        const message = buffer.readMessage();
-        if (message === null) break;
-        this.#arrived.push(message);
-      } catch (error) {
-        this.onerror?.(error as Error);
-      }
+    for (const fault of arrived.faults) this.onerror?.(fault);
+    for (const message of arrived.messages) {
+      this.hasAnswered = true;
+      const isAnswer = "id" in message && !("method" in message);
+      if (isAnswer && message.id === this.#initialize?.id) this.#initialize = undefined;
+      this.#arrived.push(message);
     }
+    if (arrived.isOdd && this.#initialize !== undefined) void this.#endOdd(this.#initialize);
     this.#delivering ??= this.#deliver().finally(() => (this.#delivering = undefined));
+  }
+
+  /** Ends what has written a line that is no answer where one to `initialize` was due, unless that comes behind it. */
+  async #endOdd(asked: { isAnsweredOddly: boolean }): Promise<void> {
+    await systemClock.sleep(oddMs);
+    if (this.#initialize !== asked || this.#isClosed) return;
+    asked.isAnsweredOddly = true;
+    await this.close();
   }
 
   /** One after the other: the SDK handles a notification a moment later, and an answer at once. */

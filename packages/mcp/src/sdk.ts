@@ -1,5 +1,7 @@
 import { messageOf } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
+import { withShownAddresses } from "@proviso/runtime/internal";
+import { unreadable } from "./corrected-answers.ts";
 import { lostError, McpError, UnsentError } from "./mcp-error.ts";
 import { visibleText, visibleValue } from "./visible-text.ts";
 
@@ -17,6 +19,8 @@ export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
   if (error instanceof McpError) return error;
   if (error instanceof sdk.ProtocolError) {
     const cause = visibleError(error);
+    if (cause.message.startsWith(unreadable))
+      return unreadableError(server, cause.message.slice(unreadable.length), cause);
     return new McpError("protocol", server, `${server} answered with an error: ${cause.message}`, { cause });
   }
   const code = isRecord(error) ? error["code"] : undefined;
@@ -26,11 +30,16 @@ export function errorOf(error: unknown, server: string, sdk: Sdk): unknown {
   const status = isRecord(error) && isRecord(error["data"]) ? error["data"]["status"] : undefined;
   const isServersFault = typeof status === "number" && (status >= 500 || status < 300);
   if (isServersFault || isUnreadable(error, sdk)) {
-    const what = isServersFault ? `status ${status}` : "it is not of the protocol";
-    const message = `${server} gave no answer that can be read (${what}). What it had done is not known.`;
-    return new McpError("protocol", server, message, { cause: error });
+    return unreadableError(server, isServersFault ? `status ${status}` : "it is not of the protocol", error);
   }
-  return new McpError("protocol", server, `${server} could not be asked: ${messageOf(error)}`, { cause: error });
+  return new McpError("protocol", server, `${server} could not be asked: ${withShownAddresses(messageOf(error))}`, {
+    cause: error,
+  });
+}
+
+function unreadableError(server: string, what: string, cause: unknown): McpError {
+  const message = `${server} gave no answer that can be read (${what}). What it had done is not known.`;
+  return new McpError("protocol", server, message, { cause });
 }
 
 /** Whether an answer came that is not one of the protocol. */

@@ -3,6 +3,7 @@ import { describeValue } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { fileLine } from "./content.ts";
 import { visibleInfo, type McpToolInfo } from "./definitions.ts";
+import { withoutSecrets } from "./mcp-error.ts";
 import { checkNames, toolName } from "./names.ts";
 import { outputOf, resultOf } from "./results.ts";
 import { callerOf, type Caller, type McpSource } from "./source.ts";
@@ -77,7 +78,7 @@ function toolOf(
   info: McpToolInfo,
   of: { readonly name: string; readonly isTrusted: boolean; readonly timeoutMs: number | undefined },
 ): McpTool {
-  const { description, inputSchema, outputSchema, title, annotations } = visibleInfo(info, server);
+  const { description, inputSchema, outputSchema, title, annotations } = shownInfo(caller, info, server);
   const { name, isTrusted, timeoutMs } = of;
   const made = defineTool({
     name,
@@ -93,12 +94,21 @@ function toolOf(
         // Made visible first: a secret with an invisible character in it would be whole behind that.
         return resultOf(caller.redact(visibleValue(answer)), outputSchema !== undefined);
       } catch (error) {
-        throw caller.redact(error);
+        throw withoutSecrets(error, (value) => caller.redact(value));
       }
     },
   });
   infos.set(made, Object.freeze({ ...info, server }));
   return made as McpTool;
+}
+
+/** What a model reads of a tool: made visible first, as a secret with an invisible character in it would be whole behind that. */
+function shownInfo({ redact }: Caller, info: McpToolInfo, server: string): McpToolInfo {
+  try {
+    return redact(visibleInfo(info, server));
+  } catch (error) {
+    throw redact(error);
+  }
 }
 
 function resourceTool(
@@ -126,7 +136,7 @@ function resourceTool(
         const read = [text, ...lines].filter((part) => part !== "").join("\n\n");
         return toolOk(read, { files: files.filter(({ size }) => size > 0) });
       } catch (error) {
-        throw caller.redact(error);
+        throw withoutSecrets(error, (value) => caller.redact(value));
       }
     },
   }) as McpTool;

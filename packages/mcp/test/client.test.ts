@@ -36,7 +36,7 @@ test("MCP-1 a server and what it has started are gone within 2 seconds of closin
   expect([isRunning(child), isRunning(own ?? 0)]).toEqual([true, true]);
   const from = performance.now();
   await server.close();
-  expect(performance.now() - from).toBeLessThan(2_000 + 2 * connectMs);
+  expect(performance.now() - from).toBeLessThan(2_000 + 10 * connectMs);
   expect([isRunning(child), isRunning(own ?? 0)]).toEqual([false, false]);
 });
 
@@ -191,16 +191,16 @@ describe("MCP-9 time", () => {
         .find((line) => line.startsWith("aborted "))
         ?.slice(8),
     );
-    expect(arrived - abortedAt).toBeLessThan(100 + slowest);
+    expect(arrived - abortedAt).toBeLessThan(100 + 10 * slowest);
   });
 
   test("MCP-9 progress is emitted, and renews callMs", async () => {
-    // Two seconds in all, and a second more than a message of progress needs.
-    await using server = await connectScripted("2026", { callMs: 1_500 });
+    // Five seconds in all, and three more than a message of progress needs.
+    await using server = await connectScripted("2026", { callMs: 4_000 });
     const session = createSession();
     const heard: string[] = [];
     session.on("tool.progress", ({ done, total, message }) => void heard.push(`${done}/${total} ${message}`));
-    const { result } = await callTool(server, "wait", { progressMs: 400 }, { session });
+    const { result } = await callTool(server, "wait", { progressMs: 1_000 }, { session });
     expect(result).toMatchObject({ success: true, value: "waited" });
     expect(heard).toEqual(["1/5 step 1", "2/5 step 2", "3/5 step 3", "4/5 step 4", "5/5 step 5"]);
   });

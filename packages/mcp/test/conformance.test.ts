@@ -33,7 +33,7 @@ interface Check {
 async function run(args: readonly string[]): Promise<readonly Check[]> {
   const printed = await new Promise<string>((resolve) => {
     const given = [suite as string, ...args, "--verbose"];
-    const options = { cwd: folder, timeout: 60_000, maxBuffer: 1 << 26 };
+    const options = { cwd: folder, timeout: 300_000, maxBuffer: 1 << 26 };
     execFile(process.execPath, given, options, (_, stdout, stderr) => resolve(`${stdout}\n${stderr}`));
   });
   const from = /^\[$/m.exec(printed)?.index;
@@ -59,7 +59,7 @@ const isTaken = ([scenario]: readonly [string, ...unknown[]]): boolean =>
 
 const [june, november, newest] = ["2025-06-18", "2025-11-25", "2026-07-28"] as const;
 
-describe.skipIf(suite === undefined)(`the protocol's suite against serveMcp ${why}`, { timeout: 90_000 }, () => {
+describe.skipIf(suite === undefined)(`the protocol's suite against serveMcp ${why}`, { timeout: 300_000 }, () => {
   let service: Awaited<ReturnType<typeof serveForConformance>>;
   beforeAll(async () => void (service = await serveForConformance()));
   afterAll(() => service[Symbol.asyncDispose]());
@@ -109,7 +109,7 @@ describe.skipIf(suite === undefined)(`the protocol's suite against serveMcp ${wh
   );
 });
 
-describe.skipIf(suite === undefined)(`the protocol's suite against connectMcp ${why}`, { timeout: 90_000 }, () => {
+describe.skipIf(suite === undefined)(`the protocol's suite against connectMcp ${why}`, { timeout: 300_000 }, () => {
   const program = join(import.meta.dirname, "processes/conformance-client.mjs");
   const command = [process.execPath, ...fromSources, program].join(" ");
 

@@ -11,7 +11,7 @@ const server = {
   args: [
     "-e",
     `const out = (m, then) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\\n", then);
-    setTimeout(() => process.exit(124), 60_000);
+    setTimeout(() => process.exit(124), 300_000);
     require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
       const { id, method, params } = JSON.parse(line);
       if (id === undefined) return;

@@ -506,7 +506,7 @@ test.each(["{", '"done"', '{"jsonrpc":"1.0","id":2,"result":{}}', '{"jsonrpc":"2
     };
     await using server = await connectMcp(
       { url: "http://raw.test/mcp", fetch: answer },
-      { connectMs: 5_000, callMs: 5_000 },
+      { connectMs: 60_000, callMs: 60_000 },
     );
     expect((await callTool(server, "pay")).result).toMatchObject({
       success: false,

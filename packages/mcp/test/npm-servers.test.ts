@@ -87,7 +87,7 @@ describe.each(["stdio", "streamable HTTP"] as const)(
       const child = await startEverything(port);
       end = () => void child.kill();
       server = await connectMcp({ url: `http://127.0.0.1:${port}/mcp` });
-    }, 40_000);
+    }, 300_000);
     afterAll(async () => {
       await server?.close();
       end();
@@ -120,7 +120,7 @@ describe.each(["stdio", "streamable HTTP"] as const)(
 
     test(`MCP-9 ${wire}: an abort ends the call`, async () => {
       const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Wait.", tools: mcpTools(server) }] });
-      const call = { name: "trigger-long-running-operation", arguments: { duration: 30, steps: 60 } };
+      const call = { name: "trigger-long-running-operation", arguments: { duration: 120, steps: 240 } };
       const controller = new AbortController();
       const session = createSession();
       session.on("tool.progress", () => controller.abort());
@@ -131,8 +131,8 @@ describe.each(["stdio", "streamable HTTP"] as const)(
           session,
         }),
       ).rejects.toMatchObject({ code: "aborted" });
-      // The whole call takes 30 s.
-      expect(performance.now() - from).toBeLessThan(20_000);
+      // The whole call takes two minutes.
+      expect(performance.now() - from).toBeLessThan(60_000);
       expect((await callTool(server, "echo", { message: "still here" })).result.success).toBe(true);
     });
 

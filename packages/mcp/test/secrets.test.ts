@@ -1,7 +1,8 @@
 import { InMemoryTransport } from "@modelcontextprotocol/client";
 import { createMcpHandler, Server } from "@modelcontextprotocol/server";
-import { defineEvent, definePrompt, defineSlice, defineTool } from "@proviso/core";
-import { connectMcp, mcpTools } from "@proviso/mcp";
+import { defineEvent, DefinitionError, definePrompt, defineSlice, defineTool } from "@proviso/core";
+import { connectMcp, McpError, mcpTools, type McpConnectOptions } from "@proviso/mcp";
+import { serveMcp } from "@proviso/mcp/server";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { invokeTool, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -113,4 +114,82 @@ test("MCP-14 what a call changed here is undone where the server's answer fails 
   const { result } = await invokeTool(both, {}, { session });
   expect(result.message).toBe("The server refused.");
   expect([session.get(notes), did]).toEqual([0, ["acted"]]);
+});
+
+/** A server at an address with a key in it, which shows the address wherever it can. */
+async function atAddress(address: string, options: McpConnectOptions = {}) {
+  let broken: Error | undefined;
+  const handler = createMcpHandler(() => {
+    const server = new Server({ name: "", version: "1" }, { capabilities: { tools: {}, resources: {}, prompts: {} } });
+    const inputSchema = { type: "object" as const };
+    const fail = (): never => {
+      throw new Error(`not for ${address}`);
+    };
+    server.setRequestHandler("tools/list", () => ({ tools: ["tell", "fail"].map((name) => ({ name, inputSchema })) }));
+    server.setRequestHandler("resources/read", fail);
+    server.setRequestHandler("resources/list", fail);
+    server.setRequestHandler("prompts/get", fail);
+    server.setRequestHandler("prompts/list", fail);
+    server.setRequestHandler("tools/call", ({ params }) =>
+      params.name === "fail" ? fail() : { content: [{ type: "text" as const, text: `You asked ${address}` }] },
+    );
+    return server;
+  });
+  const send = (url: string | URL | Request, init?: RequestInit): Promise<Response> =>
+    broken === undefined ? handler.fetch(new Request(url, init)) : Promise.reject(broken);
+  const server = await connectMcp({ url: address, fetch: send }, options);
+  return { server, handler, breaks: (error: Error) => void (broken = error) };
+}
+
+test("MCP-14 SEC-5 a key in the address of a server is in no name, result, error, event or log", async () => {
+  const address = `https://x.example/mcp?api_key=${secret}&region=north`;
+  const { inspect } = await import("node:util");
+  const shown: unknown[] = [];
+  const log = (...given: unknown[]): void => void shown.push(given);
+  const logger = { debug: log, info: log, warn: log, error: log };
+  const { server, handler, breaks } = await atAddress(address, { logger });
+  const session = createSession();
+  session.on("*", (event) => void shown.push(event));
+  const told = await callTool(server, "tell", {}, { session });
+  expect(told.result).toMatchObject({ value: "You asked https://x.example/mcp[secret]" });
+  expect((await callTool(server, "fail", {}, { session })).result.message).toMatch(
+    /not for https:\/\/x\.example\/mcp\[/,
+  );
+  const asked = [
+    () => server.readResource("a:b"),
+    () => server.listResources(),
+    () => server.prompt("p"),
+    () => server.listPrompts(),
+  ];
+  for (const ask of asked) {
+    const error = await ask().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(McpError);
+    expect(error).toMatchObject({ reason: "protocol" });
+    shown.push(error);
+  }
+  breaks(new TypeError(`fetch failed for ${address}`, { cause: new Error(`refused ${address}`) }));
+  expect((await callTool(server, "tell", {}, { session })).result.success).toBe(false);
+  const refused = { url: address, fetch: () => Promise.reject(new TypeError(`no ${address}`)) };
+  const unreached = await connectMcp(refused, { logger }).catch((thrown: unknown) => thrown);
+  expect(unreached).toBeInstanceOf(McpError);
+  expect((unreached as Error).message).toMatch(/^x\.example could not be reached: .*no https:\/\/x\.example\/mcp$/);
+  shown.push(unreached, server.serverName);
+  const text = inspect(shown, { depth: 12, showHidden: true });
+  expect(text).not.toMatch(/api_key|0123456789|north/);
+  await server.close();
+  await handler.close();
+});
+
+test("MCP-1 LOG-2 an option that is no logger, and one that throws", async () => {
+  const [ours] = InMemoryTransport.createLinkedPair();
+  await expect(connectMcp({ transport: ours }, { logger: null as never })).rejects.toThrow(DefinitionError);
+  expect(() => serveMcp({ name: "s", tools: [], logger: {} as never })).toThrow("The option logger must be a logger");
+  const broken = (): never => {
+    throw new Error("full disk");
+  };
+  const logger = { debug: broken, info: broken, warn: broken, error: broken };
+  const { server, handler } = await atAddress("https://x.example/mcp", { logger });
+  expect((await callTool(server, "tell")).result.success).toBe(true);
+  await server.close();
+  await handler.close();
 });

@@ -101,7 +101,7 @@ export function isRunning(pid: number): boolean {
 }
 
 /** Waits for what happens in another process. */
-export async function until(condition: () => boolean, ms = 30_000): Promise<number> {
+export async function until(condition: () => boolean, ms = 120_000): Promise<number> {
   const from = performance.now();
   while (!condition()) {
     if (performance.now() - from > ms) throw new Error(`It did not happen within ${ms} ms.`);

@@ -1,5 +1,5 @@
-import { FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
-import { firstChanges } from "@proviso/core/internal";
+import { DefinitionError, FilesystemError, type Filesystem, type Snapshotable } from "@proviso/core";
+import { describeValue, firstChanges } from "@proviso/core/internal";
 import { checkOptionNames } from "@proviso/core/provider";
 import { resolve } from "node:path";
 import { globMatcher, guardable, pathNames, grepFiles, type SearchedFile } from "@proviso/runtime/internal";
@@ -40,6 +40,9 @@ export interface HostFilesystemOptions {
  * @throws {FilesystemError} when what a crashed process left cannot be undone.
  */
 export function hostFilesystem(folder: string, options: HostFilesystemOptions = {}): Filesystem {
+  if (typeof folder !== "string" || folder.includes("\0")) {
+    throw new DefinitionError(`hostFilesystem takes the path of a folder, not ${describeValue(folder)}.`);
+  }
   // The process may go elsewhere later.
   const root = resolve(folder);
   checkOptionNames("hostFilesystem", options, { readOnly: true, takeOver: true });

@@ -18,3 +18,7 @@ test.each<readonly [what: string, use: () => unknown, message: string]>([
   expect(use).toThrow(DefinitionError);
   expect(use).toThrow(message);
 });
+
+test.each([undefined, { path: "." }, "a\0b"])("ERR-1 hostFilesystem(%j) is refused by its name", (given) => {
+  expect(() => hostFilesystem(given as never)).toThrow("hostFilesystem takes the path of a folder");
+});

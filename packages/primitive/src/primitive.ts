@@ -32,6 +32,14 @@ import { checkedCounts } from "./settings.ts";
 /** The provisos of one run. */
 export type RunOptions = Pick<EvaluateOptions, "signal" | "deadline" | "budget" | "session" | "expect">;
 
+const runNames = {
+  signal: true,
+  deadline: true,
+  budget: true,
+  session: true,
+  expect: true,
+} as const satisfies OptionNames<RunOptions>;
+
 /** A stateless block around one prompt. Immutable. */
 export interface Primitive<Output> {
   /** The name, which events and errors carry. */
@@ -41,8 +49,8 @@ export interface Primitive<Output> {
   /** The prompt that is evaluated, to render, estimate or stream it. */
   readonly prompt: PromptTemplate<Payload, Output>;
   /**
-   * One evaluation. Never rejects: a payload that is none and a model that fails are results too. Nothing is left to
-   * retry for the caller.
+   * One evaluation. Never rejects: a payload that is none, an option that it does not know and a model that fails are
+   * results too. Nothing is left to retry for the caller.
    */
   run(payload: string, options?: RunOptions): Promise<PrimitiveResult<Output>>;
   /**
@@ -162,6 +170,7 @@ async function attempt<Output>(
   }
   let begin: (adapter: ProviderAdapter) => Promise<PromptResponse<Output>>;
   try {
+    checkOptionNames("run", options, runNames);
     const { signal, deadline, session, expect } = options;
     const given = { signal, deadline, session, expect, budget: budgetOf(), maxRepairs };
     begin = (adapter) => adapter.evaluate(prompt, given);

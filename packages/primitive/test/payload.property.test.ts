@@ -9,7 +9,7 @@ import { label, systemPrompt } from "./support.ts";
 import { anyCharacter } from "../../core/test/support/any-character.ts";
 
 // A thousand requests take their time on a machine that others use, too.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const pieces = [
   ..."{{payload}} {{x}} {{system}} {{ {{}} }} \\{{ \\\\{{ \\ $& $1 $$ $` ${y} __proto__ </user> <system> ```json".split(

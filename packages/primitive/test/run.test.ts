@@ -92,6 +92,7 @@ describe("BLK-6 a failure is a result", () => {
   test.each([
     [{ budget: { maxTotalTokens: 0 } }, "maxTotalTokens"],
     [null, "null"],
+    [{ budjet: { maxTotalTokens: 1 } }, "run has no option budjet. Did you mean budget?"],
   ])("BLK-6 the run options %o are refused as a result", async (options, message) => {
     const { primitive } = classifier([]);
     const result = failed(await primitive.run("A fine day.", options as object));

@@ -135,7 +135,10 @@ function unanswered(path: string, ids: readonly string[]): never {
   );
 }
 
-/** A thought is sent back as it came, and with thinking a turn of calls that is not over yet begins with one. */
+/**
+ * A thought is sent back as it came. With thinking, calls that are not over yet begin with one: the first of them since
+ * the user's last message that is no results. Source: Claude API reference, "Extended thinking".
+ */
 function checkThoughts(turns: readonly Turn[], thinking: unknown): void {
   for (const { blocks, path } of turns) {
     for (const [index, { type, thinking: text, signature }] of blocks.entries()) {
@@ -144,15 +147,20 @@ function checkThoughts(turns: readonly Turn[], thinking: unknown): void {
     }
   }
   if (!isObject(thinking) || thinking["type"] !== "enabled") return;
-  const last = turns.findLast(({ role }) => role === "assistant");
-  const answersCalls = turns.at(-1)?.blocks.some(({ type }) => type === "tool_result") ?? false;
-  const first = last?.blocks[0]?.["type"];
-  if (last === undefined || !answersCalls || first === "thinking" || first === "redacted_thinking") return;
+  if (!(turns.at(-1)?.blocks.some(isResult) ?? false)) return;
+  const asked = turns.findLastIndex(({ role, blocks }) => role === "user" && !blocks.some(isResult));
+  const begun = turns.find(({ role }, at) => at > asked && role === "assistant");
+  const first = begun?.blocks[0]?.["type"];
+  if (begun === undefined || first === "thinking" || first === "redacted_thinking") return;
   const found = `Expected \`thinking\` or \`redacted_thinking\`, but found \`${String(first)}\`.`;
   refuse(
-    `${last.path}.content.0.type`,
+    `${begun.path}.content.0.type`,
     `${found} When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`,
   );
+}
+
+function isResult({ type }: JsonObject): boolean {
+  return type === "tool_result";
 }
 
 /** The texts of blocks as one text: on lines of their own, but pieces that a mark for the cache cuts are one text. */

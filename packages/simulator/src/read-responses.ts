@@ -133,7 +133,19 @@ function readItems(items: readonly JsonObject[]): readonly SimulatedMessage[] {
   });
   const [orphan] = open.keys();
   if (orphan !== undefined) throw badRequest(`No tool output found for function call ${orphan}.`, "input");
-  return messages;
+  return joined(messages);
+}
+
+/** Makes one message of an answer's items: calls come after its text, or beside each other. */
+function joined(messages: readonly SimulatedMessage[]): readonly SimulatedMessage[] {
+  const answers: SimulatedMessage[] = [];
+  for (const next of messages) {
+    const last = answers.at(-1);
+    const isOne = last?.role === "assistant" && next.role === "assistant" && next.text === "";
+    if (isOne) answers[answers.length - 1] = { ...last, toolCalls: [...last.toolCalls, ...next.toolCalls] };
+    else answers.push(next);
+  }
+  return answers;
 }
 
 function readCall(

@@ -175,6 +175,38 @@ test("SIM-3 a rule sees the same request whichever API it came by", async () => 
   expect(seen[1]).toEqual(seen[0]);
 });
 
+test("SIM-3 the text and the calls of one answer are one message, whichever API it came by", async () => {
+  const seen: unknown[] = [];
+  await using simulator = await startSimulator({
+    rules: [({ messages }) => (seen.push(messages), { text: "ok" })],
+  });
+  const results = ["c1", "c2"].map((id) => ({ type: "function_call_output", call_id: id, output: "r" }));
+  await responses(simulator, {
+    input: [
+      { role: "user", content: "u" },
+      { role: "assistant", content: "I look." },
+      { type: "function_call", call_id: "c1", name: "f", arguments: "{}" },
+      { type: "function_call", call_id: "c2", name: "f", arguments: "{}" },
+      ...results,
+      { type: "function_call", call_id: "c3", name: "f", arguments: "{}" },
+      { type: "function_call_output", call_id: "c3", output: "r" },
+    ],
+  });
+  const called = (...ids: readonly string[]) =>
+    ids.map((id) => ({ id, type: "function", function: { name: "f", arguments: "{}" } }));
+  await chat(simulator, {
+    messages: [
+      { role: "user", content: "u" },
+      { role: "assistant", content: "I look.", tool_calls: called("c1", "c2") },
+      { role: "tool", tool_call_id: "c1", content: "r" },
+      { role: "tool", tool_call_id: "c2", content: "r" },
+      { role: "assistant", content: null, tool_calls: called("c3") },
+      { role: "tool", tool_call_id: "c3", content: "r" },
+    ],
+  });
+  expect(seen[0]).toEqual(seen[1]);
+});
+
 test("SIM-3 the fallback makes an instance of the output schema", async () => {
   await using simulator = await startSimulator();
   const schema = {

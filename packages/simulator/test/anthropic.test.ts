@@ -186,6 +186,24 @@ describe("SIM-20 what Anthropic's service refuses", () => {
     const second = await ask(simulator, { tools: [lookUp], thinking, max_tokens: 2_000, messages });
     expect(second.body["content"]).toEqual([{ type: "text", text: "Done." }]);
   });
+
+  test("SIM-20 of calls that are not over the first begins with a thought, and the others need none", async () => {
+    const steps = [
+      { reasoning: "Hm.", toolCalls: [{ name: "look_up", id: "t1" }] },
+      { toolCalls: [{ name: "look_up", id: "t2" }] },
+      { text: "Done." },
+    ];
+    await using simulator = await startSimulator({ steps });
+    const given = { tools: [lookUp], thinking: { type: "enabled", budget_tokens: 1_024 }, max_tokens: 2_000 };
+    const first = await ask(simulator, given);
+    const begun = [...hello, { role: "assistant", content: first.body["content"] }, result("t1")];
+    const second = await ask(simulator, { ...given, messages: begun });
+    const calls = [...begun, { role: "assistant", content: second.body["content"] }, result("t2")];
+    expect((await ask(simulator, { ...given, messages: calls })).body["content"]).toMatchObject([{ text: "Done." }]);
+    // The turn with the thought is not sent back.
+    const cut = await ask(simulator, { ...given, messages: [...hello, ...calls.slice(hello.length + 2)] });
+    expect(JSON.stringify(cut.body)).toContain("Expected `thinking` or `redacted_thinking`, but found `tool_use`.");
+  });
 });
 
 describe("SIM-21 errors in Anthropic's shape", () => {

@@ -53,7 +53,7 @@ test("SIM-12 it serves a script, prints each request, and ends with 130 on Ctrl-
   const script = join(folder, "script.json");
   await writeFile(script, JSON.stringify([{ text: "from the file" }]));
   const { child, ended, output } = start("--script", script);
-  await expect.poll(() => output().stdout, { timeout: 30_000 }).toContain("export OPENAI_BASE_URL=");
+  await expect.poll(() => output().stdout, { timeout: 120_000 }).toContain("export OPENAI_BASE_URL=");
   const [baseURL] = /http:\S+/.exec(output().stdout) ?? [];
   const answer = await fetch(`${baseURL}/responses`, {
     method: "POST",

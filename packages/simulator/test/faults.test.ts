@@ -54,7 +54,7 @@ const hanging: ReadonlySet<string> = new Set(["hang", "hang_after_headers", "bod
 function soonAfterTheRequest({ requests }: Awaited<ReturnType<typeof startSimulator>>): AbortSignal {
   const controller = new AbortController();
   void expect
-    .poll(() => requests.length, { timeout: 20_000 })
+    .poll(() => requests.length, { timeout: 120_000 })
     .toBe(1)
     .then(() => new Promise((resolve) => setTimeout(resolve, 200)))
     .finally(() => controller.abort(new DOMException("It hangs.", "TimeoutError")));
@@ -281,8 +281,8 @@ test("SIM-9 what is not answered is awaited, until its caller gives up", async (
     });
   const controller = new AbortController();
   const asked = ask(controller.signal);
-  await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 30_000 });
+  await vi.waitFor(() => expect(simulator.awaited).toBe(1), { timeout: 120_000 });
   controller.abort();
   await expect(asked).rejects.toThrow("aborted");
-  await vi.waitFor(() => expect(simulator.awaited).toBe(0), { timeout: 30_000 });
+  await vi.waitFor(() => expect(simulator.awaited).toBe(0), { timeout: 120_000 });
 });

@@ -30,6 +30,10 @@ export function editOf(
   if (times > 1 && !all) {
     return { refusal: `${file} contains that text ${times} times. Give more of it, or set all.` };
   }
+  const [first] = places;
+  if (!all && first !== undefined && textFinder(find)(text, first + 1) !== -1) {
+    return { refusal: `${file} contains that text again, beginning within the first place. Give more of it.` };
+  }
   if (times > mostPlaces) {
     return {
       refusal: `${file} contains that text more than ${mostPlaces} times: an edit replaces no more. Give more of it.`,

@@ -153,6 +153,15 @@ test("KIT-2 a name with a line break is one entry", async () => {
   expect(await invoked(tools, "grep_files", { text: "needle" }, odd)).toBe('"a\\nb":1: needle\nc:1: needle');
 });
 
+test("KIT-4 a text whose second place begins within its first names no one place", async () => {
+  const brackets = "a {\n  b {\n    c {\n}\n}\n}\nend\n";
+  const edited = { path: "f.txt", find: "}\n}\n", replace: "}\n// here\n}\n" };
+  expect(await invoked(filesystemTools(), "edit_file", edited, { "f.txt": brackets })).toContain(
+    "contains that text again, beginning within the first place. Give more of it.",
+  );
+  expect(await invoked(filesystemTools(), "edit_file", { ...edited, all: true }, { "f.txt": brackets })).toContain("1");
+});
+
 test("KIT-4 an edit makes no file longer than 16 MiB of characters, and changes nothing then", async () => {
   const edit = (replace: string) => call("edit_file", { path: "a", find: "a", replace, all: true });
   const text = "a".repeat(250_000);

@@ -6,7 +6,7 @@ import { openedSecretsOf } from "../options.ts";
 import { whyNotStarted } from "@proviso/node/internal";
 import type { Exit } from "@proviso/node/internal";
 import type { CheckedAgentOptions } from "./options.ts";
-import { WireError } from "./wire.ts";
+import { shownOf, WireError } from "./wire.ts";
 
 /** How an agent was left, when its turn has failed. */
 export interface Left extends Exit {
@@ -41,23 +41,31 @@ export function failureOf(error: unknown, left: Left, options: CheckedAgentOptio
   if (error instanceof RefusedError) {
     return { failure: "provider", reason: error.reason, message: `${name} ${error.message}`, cause: error.cause };
   }
-  if (error instanceof RequestError) return fromRequestError(error, name);
+  if (error instanceof RequestError) return fromRequestError(error, name, openedSecretsOf(options));
   return fromProcess(error, left, name, options);
 }
 
 /** The protocol's codes, and HTTP's, which some agents use in their place. */
-function fromRequestError({ code, message, data }: RequestError, name: string): ModelFailure {
+function fromRequestError(
+  { code, message, data }: RequestError,
+  name: string,
+  secrets: ReturnType<typeof openedSecretsOf>,
+): ModelFailure {
   const failure =
     code >= 400 && code < 600 ? fromStatus(code, data) : { failure: "provider" as const, reason: reasonOf(code) };
   const needsLogin = failure.failure === "provider" && failure.reason === "api_key";
   const help = needsLogin
     ? " Log in with its own command first, or name the variable that holds its key in the option env."
     : "";
-  return { ...failure, message: `${name} refused: ${sentence(message)}${help}`, payload: { code, message, data } };
+  return {
+    ...failure,
+    message: `${name} refused: ${sentence(shownOf(message, secrets))}${help}`,
+    payload: { code, message, data },
+  };
 }
 
 function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
 function fromStatus(status: number, data: unknown): ModelFailure {

@@ -2,7 +2,8 @@ import type { ModelFailure, ModelResponse, ReportedUsage } from "@proviso/core";
 import type { FinishReason, ModelDelta } from "@proviso/core/provider";
 import { isRecord } from "@proviso/core/provider";
 import { largestOutput } from "../run-command.ts";
-import { WireError } from "./wire.ts";
+import type { Secrets } from "@proviso/runtime/internal";
+import { shownOf, WireError } from "./wire.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -86,7 +87,11 @@ export function collectUpdates(onDelta: (delta: ModelDelta) => void): Updates {
 }
 
 /** Makes the answer from the response to `session/prompt` and the updates before it. */
-export function fromTurn(response: unknown, updates: Updates): ModelResponse | ModelFailure {
+export function fromTurn(
+  response: unknown,
+  updates: Updates,
+  secrets: Secrets | undefined,
+): ModelResponse | ModelFailure {
   const stopReason = field(response, "stopReason");
   const text = updates.text();
   const usage = usageOf(response, updates.costUsd());
@@ -97,7 +102,8 @@ export function fromTurn(response: unknown, updates: Updates): ModelResponse | M
   }
   const finishReason = reasons.get(stopReason);
   if (finishReason === undefined) {
-    const message = `The agent ended its turn with an unknown reason: ${JSON.stringify(stopReason)}.`;
+    const shown = shownOf(JSON.stringify(stopReason) ?? "none", secrets);
+    const message = `The agent ended its turn with an unknown reason: ${shown}.`;
     return { failure: "provider", reason: "invalid_response", message, ...shared };
   }
   const reasoning = updates.reasoning();

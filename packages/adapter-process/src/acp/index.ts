@@ -1,6 +1,6 @@
 import type { ProviderAdapter } from "@proviso/core";
 import { agentAdapter, type AgentDriver } from "@proviso/runtime";
-import { adapterOptionsOf } from "@proviso/adapter-kit";
+import { adapterOptionsOf, settingsHash } from "@proviso/adapter-kit";
 import { basename } from "node:path";
 import { secretsOf } from "../options.ts";
 import { acpFiles, checkAgentOptions, type AcpAgentOptions } from "./options.ts";
@@ -25,9 +25,12 @@ export type { AgentPermission, AgentPermissions } from "./permissions.ts";
  */
 export function acpAgent(options: AcpAgentOptions): ProviderAdapter {
   const checked = checkAgentOptions(options);
+  const { command, args, env, permissions } = checked;
+  const secrets = secretsOf(options);
   const driver: AgentDriver = {
     name: "acp",
-    model: basename(checked.command),
+    model: basename(command),
+    settingsHash: settingsHash({ command, args, env, permissions: String(permissions) }, secrets),
     capabilities: { files: acpFiles },
     async drive(run) {
       // The protocols' libraries are loaded by who uses them.
@@ -35,5 +38,5 @@ export function acpAgent(options: AcpAgentOptions): ProviderAdapter {
       return drive(checked, run);
     },
   };
-  return agentAdapter(driver, { ...adapterOptionsOf(options), secrets: secretsOf(options) });
+  return agentAdapter(driver, { ...adapterOptionsOf(options), secrets });
 }

@@ -57,15 +57,16 @@ export function beginTurn(options: CheckedAgentOptions, run: AgentRun, agent: Gr
     return state.over ? cancelled : answer;
   };
   const onUpdate = (params: unknown): void => void (isOfTurn(params, state) && updates.read(params));
+  const secrets = openedSecretsOf(options);
   const connection = client({ name: "proviso" })
     .onRequest(methods.client.session.requestPermission, ({ params }) => permit(params))
-    .connect(wireOf(agent, onUpdate, openedSecretsOf(options)));
+    .connect(wireOf(agent, onUpdate, secrets));
   const failed = (error: unknown): TurnEnd => {
     if (connection.signal.aborted || isCause(error)) return { error };
     return { error: new RefusedError("unknown", `could not be driven: ${String(error)}`, { cause: error }) };
   };
   const ended = converse(connection.agent, options, run, state)
-    .then((response): TurnEnd => ({ answer: fromTurn(response, updates) }))
+    .then((response): TurnEnd => ({ answer: fromTurn(response, updates, secrets) }))
     .catch(failed);
   return {
     ended,

@@ -18,7 +18,7 @@ export class WireError extends Error {
 const limits = { maxDepth: 256, maxLength: largestOutput };
 /** Requests of the agent, leave that it asks for above all, that wait for our answer or for being read. */
 const mostUnanswered = 1_000;
-/** Characters of a line that are shown. */
+/** Characters of a line, or of another text of the agent, that are shown. */
 const shownLength = 200;
 /** Characters of it that are kept. */
 const keptLength = 4_096;
@@ -128,13 +128,17 @@ async function* linesOf(stdout: AsyncIterable<Buffer>): AsyncGenerator<Buffer, v
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** A text of the agent as far as it is shown in a message. */
+export function shownOf(text: string, secrets: Secrets | undefined): string {
+  return text.length > shownLength ? `${beginningOf(text, shownLength, secrets)}…` : text;
+}
+
 function messageIn(line: Buffer, secrets: Secrets | undefined): Json | undefined {
   const text = line.toString().trim();
   if (text === "") return undefined;
   const json = parseJson(text, limits);
   if (json.ok && isMessage(json.value)) return json.value;
-  const shown = text.length > shownLength ? `${beginningOf(text, shownLength, secrets)}…` : text;
-  const message = `printed a line that is no message of the protocol: ${JSON.stringify(shown)}`;
+  const message = `printed a line that is no message of the protocol: ${JSON.stringify(shownOf(text, secrets))}`;
   throw new WireError(message, beginningOf(text, keptLength, secrets));
 }
 

@@ -50,6 +50,15 @@ test("CMD-29 a folder that does not exist, and a file that is no program, are re
   expect((await failureOf(acpAgent({ command: file }).evaluate(hello))).message).toContain("may not be run");
 });
 
+test.each([
+  ["long-refusal", / refused: x{200}…$/],
+  ["long-reason", /with an unknown reason: "x{199}…\.$/],
+])("CMD-29 of a long text of the agent the error shows the first 200 characters (%s)", async (what, shown) => {
+  const { message } = await failureOf(acting(what).evaluate(hello));
+  expect(message.length).toBeLessThan(1_000);
+  expect(message).toMatch(shown);
+});
+
 test.each(["exit", "early-exit"])(
   "CMD-29 the error of an agent that goes in the middle (%s) has code and standard error",
   async (what) => {

@@ -54,7 +54,7 @@ export const note = defineTool({
   async execute({ text }, { session }) {
     session.dispatch(noted({ text }));
     if (text === "bad") throw new Error("Not this one.");
-    if (text === "slow") await systemClock.sleep(1_000);
+    if (text === "slow") await systemClock.sleep(3_000);
     return `noted ${text}`;
   },
 });
@@ -92,7 +92,7 @@ export function descriptors(): number {
 /** After each test no child, no listening port and no connection is left. */
 export function nothingIsLeft(): void {
   afterEach(async () => {
-    for (let waited = 0; waited < 3_000 && held().length > 0; waited += 20) await systemClock.sleep(20);
+    for (let waited = 0; waited < 60_000 && held().length > 0; waited += 20) await systemClock.sleep(20);
     expect(held(), "what is left").toEqual([]);
   });
 }

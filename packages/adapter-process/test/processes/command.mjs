@@ -49,16 +49,19 @@ const deeds = {
     process.stderr.write("é".repeat(40_000) + "!", () => process.exit(1));
   },
   hang: forever,
+  /** Notes its id when it does. */
   stubborn: () => {
     process.on("SIGTERM", () => {});
+    if (more !== "") appendFileSync(more, `${process.pid}\n`);
     forever();
   },
-  /** Ignores SIGTERM, and notes how many milliseconds it has lived since. */
+  /** Ignores SIGTERM, and notes how many milliseconds it has lived since; its id beside, as soon as it does. */
   lasting: () => {
     process.on("SIGTERM", () => {
       const asked = performance.now();
       setInterval(() => appendFileSync(more, `${performance.now() - asked}\n`), 10);
     });
+    appendFileSync(`${more}.id`, `${process.pid}\n`);
     forever();
   },
   /** Starts a grandchild that ignores SIGTERM and holds the pipes; notes both ids. */
@@ -76,6 +79,15 @@ const deeds = {
     child.unref();
     process.stdout.write("Gone.", () => process.exit(0));
   },
+  /** What it leaves behind prints for ever. */
+  drip: () => {
+    prompt();
+    const child = spawn(process.execPath, [import.meta.filename, "dripping"], { stdio: "inherit" });
+    appendFileSync(more, `${child.pid}\n`);
+    child.unref();
+    process.stdout.write("Gone.", () => process.exit(0));
+  },
+  dripping: () => setInterval(() => process.stdout.write(" And more."), 20),
   /** What it starts leaves the group, and holds the pipes. */
   escape: () => {
     prompt();

@@ -44,7 +44,7 @@ export function folder(): string {
 
 /** The ids that a command noted, once there are so many. */
 export async function idsIn(path: string, count: number): Promise<readonly number[]> {
-  for (let waited = 0; waited < 30_000; waited += 20) {
+  for (let waited = 0; waited < 120_000; waited += 20) {
     const ids = read(path).split("\n").filter(Boolean).map(Number);
     if (ids.length >= count) return ids;
     await systemClock.sleep(20);
@@ -71,7 +71,7 @@ export function lives(id: number): boolean {
   return state !== "Z" && state !== "X";
 }
 
-export async function gone(ids: readonly number[], withinMs = 15_000): Promise<boolean> {
+export async function gone(ids: readonly number[], withinMs = 60_000): Promise<boolean> {
   for (let waited = 0; waited <= withinMs; waited += 20) {
     if (!ids.some(lives)) return true;
     await systemClock.sleep(20);

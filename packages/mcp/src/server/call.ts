@@ -4,7 +4,6 @@ import {
   definePrompt,
   errorReason,
   type Deadline,
-  type FileRef,
   type Tool,
   type ToolCall,
   type ToolInvoked,
@@ -58,10 +57,10 @@ export function toolCaller({ options, tools }: Served): ToolCaller {
       }
       const { toolResults } = await stream.response;
       const text = answer === undefined ? "" : hide(textWithoutFiles(answer));
-      const files = answer?.files?.map(({ file }) => file) ?? [];
-      return await resultOf(
+      const blocks = await Promise.all(answer?.files?.map(({ file }) => blockOf(file, hide)) ?? []);
+      return resultOf(
         toolResults.find(({ callId }) => callId === call.id),
-        { text, files },
+        { text, blocks },
         tools,
       );
     } catch (error) {
@@ -110,17 +109,17 @@ async function notify(
   await send({ method: "notifications/progress", params }).catch(() => {});
 }
 
-async function resultOf(
+function resultOf(
   invoked: ToolInvoked | undefined,
-  { text, files }: { readonly text: string; readonly files: readonly FileRef[] },
+  { text, blocks }: { readonly text: string; readonly blocks: CallToolResult["content"] },
   tools: readonly Tool[],
-): Promise<CallToolResult> {
+): CallToolResult {
   if (invoked === undefined) return failed(text, undefined);
   const { result, cause, name } = invoked;
   if (!result.success) return failed(result.message, cause);
-  const isStructured = isRecord(result.value) && tools.find((tool) => tool.name === name)?.output !== undefined;
+  const isShown = result.hideValue !== true && isRecord(result.value);
+  const isStructured = isShown && tools.find((tool) => tool.name === name)?.output !== undefined;
   const structured = isStructured ? { structuredContent: result.value as Record<string, unknown> } : {};
-  const blocks = await Promise.all(files.map(blockOf));
   const isSilent = result.message === "" && result.value === null;
   return {
     content: isSilent && blocks.length > 0 ? blocks : [{ type: "text", text: isSilent ? "" : text }, ...blocks],

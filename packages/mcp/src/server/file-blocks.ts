@@ -22,11 +22,15 @@ export function textWithoutFiles({ text, files = [] }: ToolMessage): string {
   return first === undefined ? text : text.slice(0, first.at - labelOf(first.file).length).trimEnd();
 }
 
-/** Pictures and sound are blocks of their own, other files embedded resources; a link stays a link. */
-export async function blockOf(file: FileRef): Promise<CallToolResult["content"][number]> {
-  const { kind, name, mediaType: mimeType } = file;
-  if (kind === "link") return { type: "resource_link", uri: file.url, name, mimeType };
-  if (kind === "uploaded") return { type: "text", text: labelOf(file) };
+/** Pictures and sound are blocks of their own, other files embedded resources; a link stays a link. Names are shown by `hide`. */
+export async function blockOf(
+  file: FileRef,
+  hide: (text: string) => string,
+): Promise<CallToolResult["content"][number]> {
+  const { kind, mediaType: mimeType } = file;
+  const name = hide(file.name);
+  if (kind === "link") return { type: "resource_link", uri: hide(file.url), name, mimeType };
+  if (kind === "uploaded") return { type: "text", text: hide(labelOf(file)) };
   const bytes = new Uint8Array(await (await openFile(file)).arrayBuffer());
   const data = base64Of(file, () => bytes);
   if (mimeType.startsWith("image/")) return { type: "image", data, mimeType };

@@ -10,10 +10,10 @@ import {
   type ToolPolicy,
   type ToolSchema,
 } from "@proviso/core";
-import { describeValue, jsonSchemaOf, schemasOf } from "@proviso/core/internal";
+import { boundAgain, describeValue, jsonSchemaOf, schemasOf } from "@proviso/core/internal";
 import { checkOptionNames, isRecord, type OptionNames } from "@proviso/core/provider";
 import type { Environment } from "@proviso/runtime";
-import { environmentNames } from "@proviso/runtime/internal";
+import { checkAdapterOptions, environmentNames } from "@proviso/runtime/internal";
 import { toolName } from "../names.ts";
 
 /** What `serveMcp` takes. Every call is an evaluation of its own: a transaction on `session` and `resources`. */
@@ -85,6 +85,8 @@ export function servedBy(given: ServeMcpOptions): Served {
     throw new DefinitionError(
       `The option callMs must be a positive number of milliseconds, not ${describeValue(callMs)}.`,
     );
+  const { clock, random, newId, logger, observers, secrets } = given;
+  checkAdapterOptions({ clock, random, newId, logger, observers, secrets });
   if (tools.length + evaluations.length + prompts.length === 0)
     throw new DefinitionError("serveMcp has nothing to serve: give tools, evaluations or prompts.");
   if (evaluations.length > 0 && adapter === undefined)
@@ -116,7 +118,7 @@ function evaluating(template: PromptTemplate<never, unknown>, adapter: ProviderA
     description: `Evaluates the prompt ${template.name}.`,
     input: input as ToolSchema,
     ...(output === undefined ? {} : { output: jsonSchemaOf(output, "output") }),
-    execute: async (given, { evaluate }) => (await evaluate(template.bind(given as never), { adapter })).output,
+    execute: async (given, { evaluate }) => (await evaluate(boundAgain(template, given), { adapter })).output,
   }) as Tool;
 }
 

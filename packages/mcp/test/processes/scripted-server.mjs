@@ -8,7 +8,7 @@ import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 
 // Also when nobody ends it.
-setTimeout(() => process.exit(124), 120_000).unref();
+setTimeout(() => process.exit(124), 300_000).unref();
 
 const [log, mode] = process.argv.slice(2);
 const note = (text) => appendFileSync(log, `${text}\n`);

@@ -8,7 +8,7 @@ import { noDisk, smallDisk } from "../filesystem/small-disk.ts";
 import { filesIn, folder, pathOf } from "./support.ts";
 
 // Processes and a disk that others use, too.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const writer = join(import.meta.dirname, "processes/writer.ts");
 const killer = join(import.meta.dirname, "../filesystem/processes/kill-at.mjs");
@@ -77,7 +77,7 @@ test("BLOB-1 a process killed at any change of the disk leaves each name whole o
     );
     await rm(root, { recursive: true });
   }
-}, 300_000);
+}, 900_000);
 
 test("BLOB-5 what another process puts right before a sweep takes it away stays, and is found meanwhile", async () => {
   const root = join(await folder(), "blobs");

@@ -9,7 +9,7 @@ import { fromSources } from "../../../../scripts/from-sources.ts";
 import { folder } from "./support.ts";
 
 // Processes and a disk that others use, too.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const writer = [...fromSources, join(import.meta.dirname, "processes", "writer.ts")];
 
@@ -28,7 +28,7 @@ function start(...args: readonly string[]): Writer {
   return { child, lines: () => told.split("\n").slice(0, -1), ended: once(child, "close") };
 }
 
-const until = (isSo: () => boolean): Promise<void> => expect.poll(isSo, { timeout: 30_000, interval: 5 }).toBe(true);
+const until = (isSo: () => boolean): Promise<void> => expect.poll(isSo, { timeout: 120_000, interval: 5 }).toBe(true);
 
 test("CNV-7 CNV-4 processes that write one conversation at once lose nothing and mix nothing up", async () => {
   const file = join(await folder(), "made", "talks.sqlite");

@@ -152,6 +152,37 @@ test.each([
   5_000,
 );
 
+test.each([
+  [
+    "memory",
+    async (text: string) => memoryFilesystem({ "a.txt": "a needle\n", "long.txt": text, "z.txt": "a needle" }),
+  ],
+  [
+    "host",
+    async (text: string) => {
+      const files = hostFilesystem((await host()).root);
+      await files.write("a.txt", "a needle\n");
+      await files.write("long.txt", text);
+      await files.write("z.txt", "a needle");
+      return files;
+    },
+  ],
+])(
+  "FS-4 LIM-9 a line of more than 16 Mi characters is passed over, and what is around it is found (%s)",
+  async (_, of) => {
+    const files = await of(
+      `a needle\n${"a needle ".repeat(1_900_000)}\nanother needle\n${"a needle ".repeat(1_900_000)}`,
+    );
+    const found = await files.grep("needle");
+    expect(found.map(({ path, line }) => `${path}:${line}`)).toEqual([
+      "a.txt:1",
+      "long.txt:1",
+      "long.txt:3",
+      "z.txt:1",
+    ]);
+  },
+);
+
 test("FS-4 a pattern has 1,000 characters, 256 alternatives, equal ones counted, and 16,384 characters in them at most", async () => {
   const files = memoryFilesystem({ "a.txt": "a" });
   const choices = (count: number): string => `{${Array.from({ length: count }, () => "a").join(",")}}.txt`;

@@ -135,7 +135,7 @@ export function describeSnapshots(name: string, runs: number, open: (files: Tree
         { numRuns: runs },
       );
       // It takes a few seconds; a disk that others use, too, much longer.
-    }, 120_000);
+    }, 300_000);
   });
 }
 

@@ -66,5 +66,6 @@ test("RES-6 LIM-2 an evaluation whose deadline passes while it waits for the loc
   });
   other.exec("COMMIT");
   // What is opened after that is closed: it keeps no lock, and no file open.
-  await vi.waitFor(() => other.exec("PRAGMA journal_mode = WAL; PRAGMA journal_mode = DELETE; DELETE FROM notes"));
+  const alone = "PRAGMA journal_mode = WAL; PRAGMA journal_mode = DELETE; DELETE FROM notes";
+  await vi.waitFor(() => other.exec(alone), { timeout: 120_000 });
 });

@@ -14,6 +14,7 @@ const note = (line) => appendFileSync(more, `${line}\n`);
 /** What a deed has at hand: the prompt's text, `say`, `tell` an update, `call` one of our tools, `ask` leave. */
 const deeds = {
   echo: async ({ text, say }) => say(text),
+  "long-reason": async () => ({ stopReason: "x".repeat(1_000_000) }),
   chunks: async ({ say }) => {
     for (const part of more.split("|")) await say(part);
   },
@@ -186,6 +187,7 @@ agent({ name: "test-agent" })
     return more ?? { protocolVersion: 1, agentCapabilities: { mcpCapabilities: { http: true } } };
   })
   .onRequest(methods.agent.session.new, ({ params }) => {
+    if (what === "long-refusal") throw new RequestError(-32_603, "x".repeat(1_000_000));
     if (what === "auth") throw RequestError.authRequired();
     if (what === "auth-http") throw new RequestError(401, "Gemini API key is missing or not configured.");
     if (what === "no-session") return {};
