@@ -14,11 +14,6 @@ export class OwnWorker extends Worker<JobData> {
     await closed;
   }
 
-  /** Whether the connection answers, as far as is known, on which it waits for jobs. */
-  async isUp(): Promise<boolean> {
-    return (await this.#blocking())?.status === "ready";
-  }
-
   /** Ends what a closing waits for, and leaves no timer. */
   async cut(): Promise<void> {
     await this.pause(true);

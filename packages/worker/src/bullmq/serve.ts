@@ -134,8 +134,7 @@ class RunWorker implements AsyncDisposable {
     const until = systemClock.now() + closeMs;
     await settledIn(closeMs, Promise.all(inHand.map(({ end }) => end)));
     // What waits for Redis here is to hand jobs back. They come back by themselves when their leases have passed.
-    const isUp = this.#shelf.connections.areUp && (await worker?.isUp());
-    if (isUp === true) await settledIn(until - systemClock.now(), closed);
+    if (this.#shelf.connections.areUp) await settledIn(until - systemClock.now(), closed);
     this.#letGo.abort();
     await worker?.cut();
     await this.#shelf[Symbol.asyncDispose]();
