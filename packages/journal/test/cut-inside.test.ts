@@ -1,5 +1,5 @@
 // Evaluations inside calls that a budget ends: a replay whose handlers run again ends them as they ended.
-import { BudgetExceededError, definePrompt, defineTool, type EvaluateOptions } from "@proviso/core";
+import { BudgetExceededError, definePrompt, defineTool, type EvaluateOptions, type Pace } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
@@ -77,11 +77,21 @@ it.each([
 it.each([
   ["the run's budget", { outer: { budget: { maxTotalTokens: 500 } } }],
   ["a budget of its own", { inner: { budget: { maxTotalTokens: 1 } } }],
-])("RPL-3 a handler that runs again meets what it met of a request that had no room in %s", async (_, of) => {
+])("RPL-3 a call whose evaluation had no room for its request in %s comes to what it came to", async (_, of) => {
   const { live, again, seen } = await outcomes(of, true, 488);
   expect(seen[0]).toMatchObject({ code: "budget", wanted: expect.any(Number) as number });
   expect(again).toEqual([live, live]);
   if (seen.length > 1) expect(seen[1]).toEqual(seen[0]);
+});
+
+it("RPL-3 a call whose evaluation was held back by its pace comes to what it came to", async () => {
+  const pacing: Pace = {
+    enter: () => Promise.resolve({ ok: false, reason: "full", retryAfterMs: 1_000 }),
+    state: () => ({ queued: 1, inFlight: 0, requestsPerMinute: 1, tokensPerMinute: undefined, share: 1 }),
+  };
+  const { live, again, seen } = await outcomes({ inner: { pacing } }, true);
+  expect(seen).toEqual(["throttled"]);
+  expect(again).toEqual([live, live]);
 });
 
 it("RPL-1 the error of a replay has the text of an answer that the budget cut short", async () => {

@@ -57,12 +57,11 @@ export class RecordedCalls {
     const stopped = new Set<number>();
     let turn = 0;
     let maxDepth: number | undefined;
-    const cut = new Set<string>();
+    const isStoppedInside = stopsInside();
     for (const entry of entries) {
       const { evaluationId } = entry;
       if (evaluationId !== own) {
-        if (drawnCut(entry) !== undefined) cut.add(evaluationId);
-        if (isEndedByBudget(entry) && !cut.has(evaluationId)) stopped.add(turn);
+        if (isStoppedInside(entry)) stopped.add(turn);
         continue;
       }
       if (entry.kind === "answered") ({ turn } = entry);
@@ -136,9 +135,23 @@ export class RecordedCalls {
   }
 }
 
-/** Whether a budget ended an evaluation. Of one inside a call the record has why only where its answer was cut short. */
-function isEndedByBudget(entry: JournalEntry): boolean {
-  return entry.kind === "event" && entry.event.type === "prompt.failed" && entry.event.code === "budget";
+/**
+ * Returns what tells, entry by entry, whether a budget or a pace ended an evaluation inside a call in a way that does not come
+ * again: the record has why only where it has the answer that was cut short, or the request that was refused.
+ */
+function stopsInside(): (entry: JournalEntry) => boolean {
+  const shown = new Map<string, "budget" | "throttled">();
+  return (entry) => {
+    const { evaluationId } = entry;
+    if (drawnCut(entry) !== undefined) shown.set(evaluationId, "budget");
+    else if (entry.kind === "answered") {
+      if (entry.answer.failure === undefined) shown.delete(evaluationId);
+      else shown.set(evaluationId, "throttled");
+    }
+    if (entry.kind !== "event" || entry.event.type !== "prompt.failed") return false;
+    const { code } = entry.event;
+    return (code === "budget" || code === "throttled") && shown.get(evaluationId) !== code;
+  };
 }
 
 function outcomeOf(event: unknown): unknown {
