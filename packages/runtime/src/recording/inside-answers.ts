@@ -12,7 +12,6 @@ import type { EntryOf, JournalEntry } from "./entries.ts";
 import { patienceMs } from "./inside-order.ts";
 import {
   keyOfCall,
-  keyOfParent,
   readInside,
   type InsideEvaluation,
   type InsideRecord,
@@ -89,7 +88,7 @@ export class InsideAnswers {
   /** Resolves when it is the turn of an evaluation inside to end; undefined: it is. */
   over(run: Run): Promise<void> | undefined {
     this.#steps += 1;
-    const evaluation = this.#recorded.get(run.evaluationId) ?? this.#silent(run);
+    const evaluation = this.#recorded.get(run.evaluationId);
     const turn = this.#whenIts(run, evaluation, evaluation?.end);
     if (turn !== undefined) return turn.then(() => evaluation?.cameTo());
     evaluation?.cameTo();
@@ -130,14 +129,6 @@ export class InsideAnswers {
       order.leave(from);
       if (isAfterOthers) await systemClock.sleep(othersTurnMs);
     })();
-  }
-
-  /** An evaluation that has ended and asked for nothing is the next of those in the same call. */
-  #silent({ nesting }: Run): InsideEvaluation | undefined {
-    if (nesting === undefined) return undefined;
-    const { run, callId = "" } = nesting;
-    const around = this.#recorded.get(run.evaluationId)?.id ?? run.evaluationId;
-    return taken(this.#inside.silent.get(keyOfParent(around, callId)) ?? []);
   }
 
   /** Waits for the end of the call, which stops what it leaves behind. Where it does not come, a request is a difference. */

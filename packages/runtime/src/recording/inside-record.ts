@@ -41,11 +41,6 @@ export function keyOfCall({ type, turn, callId }: CallEvent): string {
   return `${type} ${turn} ${callId}`;
 }
 
-/** The key of the evaluations in a call that asked for nothing. */
-export function keyOfParent(evaluationId: string, callId: string): string {
-  return `${evaluationId} ${callId}`;
-}
-
 /** What happened inside one call of the run's own evaluation. */
 class InsideCall {
   readonly order = new InsideOrder();
@@ -73,17 +68,17 @@ class InsideCall {
   }
 }
 
-/** An evaluation inside a call. One that asked for nothing has no place but its end: nothing says which one it is. */
+/** An evaluation inside a call. One that asked for nothing has no place: nothing says which one it is. */
 export class InsideEvaluation {
   readonly id: string;
   readonly call: InsideCall;
   /** When its calls begin and end, by `keyOfCall`; each list has what comes next at its end. */
   readonly turns = new Map<string, Turn[]>();
-  hasAsked = false;
   wasAborted = false;
   hasEnded = false;
-  /** When it ends; undefined: the record has no end of it, or it was aborted, which comes of something else. */
+  /** When it ends; undefined: the record has no end of it, it asked for nothing, or it was aborted, which comes of something else. */
   end: Turn | undefined;
+  #hasAsked = false;
   readonly #places: number[] = [];
   #came = 0;
   #lastAt: number;
@@ -112,7 +107,7 @@ export class InsideEvaluation {
   }
 
   asked({ at }: EntryOf<"asked">): InsideRequest {
-    this.hasAsked = true;
+    this.#hasAsked = true;
     const { place } = this.#next(at, "request");
     const request = { evaluation: this, place, answer: undefined, waitedMs: 0, at };
     this.#open = request;
@@ -134,7 +129,7 @@ export class InsideEvaluation {
   }
 
   called(event: CallEvent, at: number, isFailure: boolean): void {
-    if (!this.hasAsked) return;
+    if (!this.#hasAsked) return;
     addTo(this.turns, keyOfCall(event), this.#next(at, event.type));
     if (isFailure) this.#failed.push(keyOfCall(event));
     else this.#failed = [];
@@ -143,7 +138,7 @@ export class InsideEvaluation {
   ended(at: number, isAborted: boolean): void {
     this.hasEnded = true;
     if (!isAborted) {
-      this.end = this.#next(at, "end");
+      if (this.#hasAsked) this.end = this.#next(at, "end");
       return;
     }
     this.wasAborted = true;
@@ -168,15 +163,12 @@ export interface InsideRecord {
   readonly requests: ReadonlyMap<string, InsideRequest[]>;
   /** The ids of calls that evaluations inside were aborted in. */
   readonly aborting: ReadonlySet<string>;
-  /** The evaluations that ended and had asked for nothing, by `keyOfParent`; each list has what comes next at its end. */
-  readonly silent: ReadonlyMap<string, InsideEvaluation[]>;
 }
 
 export function readInside(entries: readonly JournalEntry[]): InsideRecord {
   const own = entries[0]?.evaluationId;
   const requests = new Map<string, InsideRequest[]>();
   const aborting = new Set<string>();
-  const silent = new Map<string, InsideEvaluation[]>();
   /** The calls that have not ended, by their id. */
   const calls = new Map<string, InsideCall>();
   /** The last one of each id. */
@@ -211,7 +203,6 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
         if (event.type === "tool.invoked") evaluation.called(event, at, !event.result.success);
         if (!isEnd) continue;
         evaluation.ended(at, event.type === "prompt.failed" && event.code === "aborted");
-        if (!evaluation.hasAsked) addTo(silent, keyOfParent(parent.evaluationId, parent.callId), evaluation);
       }
     } else if (entry.kind === "asked" && entry.key !== undefined) {
       const asked = evaluations.get(evaluationId)?.asked(entry);
@@ -220,6 +211,6 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
     else if (drawnCut(entry) !== undefined) evaluations.get(evaluationId)?.wasCut(drawnCut(entry));
   }
   const turns = all.flatMap((evaluation) => [...evaluation.turns.values()]);
-  for (const list of [...requests.values(), ...silent.values(), ...turns]) list.reverse();
-  return { requests, aborting, silent };
+  for (const list of [...requests.values(), ...turns]) list.reverse();
+  return { requests, aborting };
 }
