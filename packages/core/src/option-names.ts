@@ -71,7 +71,10 @@ const mostListed = 14;
  * @throws {DefinitionError} naming the option.
  */
 export function checkOptionNames(what: string, given: object | undefined, names: object): void {
-  if (typeof given !== "object" || given === null) return;
+  if (given === undefined) return;
+  if (typeof given !== "object" || given === null) {
+    throw new DefinitionError(`${what} takes its options as an object, not ${describeValue(given)}.`);
+  }
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(names, name) || (given as Readonly<Record<string, unknown>>)[name] === undefined) continue;
     throw new DefinitionError(`${what} has no option ${shown(name)}. ${pointer(name, Object.keys(names))}`);

@@ -110,6 +110,15 @@ describe("ERR-4 an unknown option is refused, and the one that may be meant is n
     );
     expect(pointed("constructor")).toContain("has no option constructor");
   });
+
+  test.each<readonly [given: unknown, shown: string]>([
+    [null, "null"],
+    [5, "5"],
+    ["name", '"name"'],
+  ])("ERR-4 options that are no object are refused: %j", (given, shown) => {
+    const check = () => checkOptionNames("x", given as object, { baseURL: true });
+    expect(check).toThrow(new DefinitionError(`x takes its options as an object, not ${shown}.`));
+  });
 });
 
 describe("ERR-4 what other frameworks write", () => {
