@@ -40,6 +40,13 @@ interface Recorded extends Invocation {
   readonly recorded: ToolResult;
 }
 
+/** A call that was undone when it ended, and is recorded behind the others. */
+interface Undone extends Invocation {
+  readonly isUndone: true;
+}
+
+type Ended = Invocation | Recorded | Undone;
+
 export function runInTransaction(
   run: Run,
   calls: readonly ToolCall[],
@@ -169,7 +176,7 @@ function runCalls(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<Tur
     }),
   );
   return after(invoking, (ended) => {
-    const invocations = ended as readonly (Invocation | Recorded)[];
+    const invocations = ended as readonly Ended[];
     const undone = calls.filter((_, index) => isToUndo(invocations[index]));
     const undoing = undone.length === 0 ? undefined : undo(run, undone, transactionOf);
     return after(undoing, () => recordAndAnswer(run, calls, invocations, transactionOf, startedAt));
@@ -192,31 +199,31 @@ async function undo(
   }
 }
 
-function isToUndo(invocation: Invocation | Recorded | undefined): boolean {
-  return invocation !== undefined && !("recorded" in invocation) && !invocation.result.success;
+function isToUndo(invocation: Ended | undefined): boolean {
+  if (invocation === undefined || "recorded" in invocation || "isUndone" in invocation) return false;
+  return !invocation.result.success;
 }
 
 /**
  * A call that overlaps with others, and holds what evaluations inside it have used, ends when its handler has: another one
- * may evaluate then. The others end together, in the model's order.
+ * may evaluate then. The others end together, in the model's order; one that ends the evaluation is recorded behind them.
  */
 async function endEarly(
   { run, startedAt, ended }: Batch,
   call: ToolCall,
   invoking: Prepared | Promise<Prepared>,
   own: Map<ToolCall, Transaction>,
-): Promise<Prepared | Recorded> {
+): Promise<Prepared | Recorded | Undone> {
   const invocation = await invoking;
   const transaction = own.get(call);
   if (!("result" in invocation) || transaction === undefined || transaction.holds.length === 0) return invocation;
-  // What a limit stopped is recorded behind those that have ended, and nothing waits for it any more.
-  if (invocation.stop !== undefined) return invocation;
   own.delete(call);
   try {
     if (!invocation.result.success) {
       run.observing?.changed(transaction, true);
       await rollback(transaction, new Set([call.id]));
     }
+    if (invocation.stop !== undefined) return { ...invocation, isUndone: true };
     return { ...invocation, recorded: await recordCall(run, call, invocation, transaction, startedAt) };
   } finally {
     run.observing?.changed(transaction, false);
@@ -247,7 +254,7 @@ export function notRun(call: ToolCall, why: NotBegun): Invocation {
 function recordAndAnswer(
   run: Run,
   calls: readonly ToolCall[],
-  invocations: readonly (Invocation | Recorded)[],
+  invocations: readonly Ended[],
   transactionOf: (call: ToolCall) => Transaction | undefined,
   startedAt: number,
 ): TurnOutcome | Promise<TurnOutcome> {
@@ -258,7 +265,7 @@ function recordAndAnswer(
     for (let next = first; next < calls.length; next++) {
       const place = order?.[next] ?? next;
       const call = calls[place] as ToolCall;
-      const invocation = invocations[place] as Invocation | Recorded;
+      const invocation = invocations[place] as Ended;
       if (invocation.stop !== undefined) run.tape?.stops(run, invocation.stop);
       const answering = answered(run, call, invocation, transactionOf(call), startedAt);
       if (!(answering instanceof Promise)) answers[place] = answering;
@@ -277,7 +284,7 @@ function recordAndAnswer(
 function answered(
   run: Run,
   call: ToolCall,
-  invocation: Invocation | Recorded,
+  invocation: Ended,
   transaction: Transaction | undefined,
   startedAt: number,
 ): ToolMessage | Promise<ToolMessage> {

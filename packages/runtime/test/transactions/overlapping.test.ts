@@ -1,4 +1,4 @@
-import { provide, type ToolContext } from "@proviso/core";
+import { provide, type BudgetExceededError, type ToolContext } from "@proviso/core";
 import { createSession, modelAdapter, openResources } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -79,4 +79,34 @@ test("TX-5 one whose record is refused is undone alone", async () => {
   const results = await overlapping(environment, [addAt(100), addAt(50), addAt(0)], session);
   expect(results).toEqual(["call0: success", "call1: The call of call1 could not be recorded: veto", "call2: success"]);
   expect(counter.value).toBe(2);
+});
+
+test("TX-12 TOOL-6 one that ends the evaluation gives back what its evaluations have used: the others that wait for it end", async () => {
+  const environment = fakeEnvironment();
+  const { counter, addAt } = await adding(environment);
+  const dear = modelAdapter(
+    scriptedModel([{ text: "dear", usage: { inputTokens: 10, outputTokens: 9_000 } }]),
+    environment,
+  );
+  const spending = async (context: ToolContext) => {
+    await addAt(0)(context);
+    await context.evaluate("Think.", { adapter: dear });
+  };
+  const tools = [spending, addAt(5)].map((execute, at) => toolOf(`call${at}`, execute, { uses: [] }));
+  const model = scriptedModel([{ toolCalls: [{ name: "call0" }, { name: "call1" }] }]);
+  const evaluating = modelAdapter(model, environment).evaluate(promptOf({ tools }), {
+    budget: { maxTotalTokens: 5_000 },
+  });
+  const ended = evaluating.catch((error: unknown) => error);
+  await environment.clock.advance(1_000);
+  const { code, toolResults } = (await Promise.race([
+    ended,
+    Promise.reject(new Error("It still waits.")),
+  ])) as BudgetExceededError;
+  expect(code).toBe("budget");
+  expect(toolResults.map(({ name, result }) => [name, result.success])).toEqual([
+    ["call0", false],
+    ["call1", false],
+  ]);
+  expect(counter.value).toBe(0);
 });
