@@ -131,7 +131,11 @@ async function* resultsOf<Output>(
   { concurrency, order, counts, signal }: Plan,
 ): AsyncGenerator<Evaluated<Output>, void> {
   const leaving = new AbortController();
-  const stop = stoppedBy(signal, leaving);
+  let wake = (): void => {};
+  const stopListening = onAbort(signal, (reason) => {
+    leaving.abort(reason);
+    wake();
+  });
   const source = Symbol.asyncIterator in prompts ? prompts[Symbol.asyncIterator]() : prompts[Symbol.iterator]();
   const running = new Set<Promise<void>>();
   /** Results that are not read yet, by place. */
@@ -144,6 +148,7 @@ async function* resultsOf<Output>(
       counts[result.ok ? "succeeded" : "failed"]++;
       settled.set(result.index, result);
       running.delete(evaluating);
+      wake();
     });
     running.add(evaluating);
   };
@@ -168,7 +173,10 @@ async function* resultsOf<Output>(
     while (true) {
       if (pulling === undefined && mayBegin() && hasRoom(settled, concurrency)) {
         // Cleared behind the assignment, also where the source throws at once.
-        pulling = pull().finally(() => (pulling = undefined));
+        pulling = pull().finally(() => {
+          pulling = undefined;
+          wake();
+        });
       }
       const result = nextOf(read);
       if (result !== undefined) {
@@ -177,35 +185,20 @@ async function* resultsOf<Output>(
         yield result;
         continue;
       }
-      const awaited = pulling === undefined || leaving.signal.aborted ? [...running] : [...running, pulling];
-      if (awaited.length === 0) break;
-      await Promise.race([...awaited, stop.next()]);
+      // A source that is asked already may never answer.
+      const isAsked = pulling !== undefined && !leaving.signal.aborted;
+      if (running.size === 0 && !isAsked) break;
+      // A race would leave something behind at each promise that lasts.
+      await new Promise<void>((resolve) => (wake = resolve));
     }
     if (failure !== undefined) throw failure.error;
   } finally {
-    stop.end();
+    stopListening();
     leaving.abort(new DOMException("The reader of evaluateAll left.", "AbortError"));
-    // A source that is asked already may never answer.
     if (pulling !== undefined) void endLater(source);
     else if (!isDrained) await source.return?.();
     await Promise.all(running);
   }
-}
-
-/** What wakes an iteration at an abort: a source that waits for its next prompt may do so for ever. */
-interface Stop {
-  /** A promise of its own for each wait: one that lasts would keep what waits for it. */
-  next(): Promise<void>;
-  end(): void;
-}
-
-function stoppedBy(signal: AbortSignal | undefined, leaving: AbortController): Stop {
-  let wake: (() => void) | undefined;
-  const end = onAbort(signal, (reason) => {
-    leaving.abort(reason);
-    wake?.();
-  });
-  return { next: () => new Promise<void>((resolve) => (wake = resolve)), end };
 }
 
 /** Ends a source without waiting for it. Never rejects: the results that were read are not less for it. */

@@ -2,8 +2,13 @@ import { definePrompt, isEvaluationFailure, trackBudget, type ModelProvider } fr
 import { evaluateAll, modelAdapter, type Evaluated } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
 
 const row = definePrompt({ key: "row", params: z.object({ n: z.number() }), text: "Row {{n}}" });
 const rows = (count: number) => Array.from({ length: count }, (_, n) => row.bind({ n }));
@@ -100,6 +105,20 @@ describe("BAT-1", () => {
     await clock.advance(200_000);
     expect(await second).toMatchObject({ value: { ok: true, index: 1 } });
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test("BAT-1 prompts that have ended and were read leave nothing while one takes long", async () => {
+    const { adapter, clock } = slowModel((n) => (n === 0 ? 1_000_000 : 1));
+    const results = evaluateAll(rows(4_000), { adapter, order: "settled", concurrency: 2 })[Symbol.asyncIterator]();
+    const bytesAfter = async (count: number): Promise<number> => {
+      for (let n = 0; n < count; n++) await Promise.all([results.next(), clock.advance(1)]);
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = await bytesAfter(999);
+    expect((await bytesAfter(3_000)) - before).toBeLessThan(3_000 * 100);
+    const [last] = await Promise.all([results.next(), clock.advance(1_000_000)]);
+    expect(last.value).toMatchObject({ ok: true, index: 0 });
   });
 });
 
