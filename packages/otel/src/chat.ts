@@ -1,5 +1,6 @@
 import { SpanStatusCode, type Attributes, type Context, type Span } from "@opentelemetry/api";
 import { systemClock, type FrameworkEvent, type Step, type Usage } from "@proviso/core";
+import { stepOfAnswer } from "@proviso/core/internal";
 import { inputMessages, outputMessages, systemInstructions, toolDefinitions } from "./content.ts";
 import type { Faults } from "./faults.ts";
 import type { Metrics } from "./metrics.ts";
@@ -83,7 +84,7 @@ export class Chat {
   }
 
   #showAnswerer(route: NonNullable<EventOf<"provider.responded">["route"]>): void {
-    const answered = route.findLast(({ outcome }) => outcome === "answered");
+    const answered = stepOfAnswer(route);
     if (answered === undefined) return;
     const { provider, model } = answered;
     this.#answeredBy = { [attribute.provider]: providerName(provider), [attribute.requestModel]: model };

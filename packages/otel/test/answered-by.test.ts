@@ -159,3 +159,14 @@ test("OTEL-2 OTEL-8 tokens written to a cache are counted", async () => {
   );
   expect(made?.dataPoints[0]?.value).toBe(80);
 });
+
+test.each<readonly [what: string, step: ScriptedStep]>([
+  ["was cut short", { text: "Fir", finishReason: "length" }],
+  ["was filtered", { text: "", finishReason: "content-filter" }],
+])("OTEL-2 of a chain whose answer %s the provider and the model are those that gave it", async (_, step) => {
+  const sdk = memorySdk();
+  const options = { observers: [openTelemetry(sdk.providers)] };
+  const chain = fallback([member("amazon-bedrock", [step], options), member("openai", [down], options)]);
+  await chain.evaluate("Hello.").catch(() => {});
+  expect(chatsOf(sdk).at(-1)).toEqual(["chat amazon-bedrock-1", "aws.bedrock", "amazon-bedrock-1"]);
+});

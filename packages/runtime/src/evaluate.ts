@@ -6,7 +6,7 @@ import {
   type PromptResponse,
   type ModelResponse,
 } from "@proviso/core";
-import { messageOf, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
+import { messageOf, stepOfAnswer, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
 import { besideText } from "./beside-text.ts";
 import { rememberHistory } from "./history.ts";
 import { elapsedMs } from "./environment.ts";
@@ -211,7 +211,7 @@ async function answerOf(setup: DrivenSetup, run: Run): Promise<Answer | Failure>
 /** What `evaluate` returns. */
 function responseOf(run: Run, setup: Setup, { text, output, response }: Answer): PromptResponse<unknown> {
   const recorded = run.tape !== undefined && run.nesting === undefined ? { run: run.tape.facts() } : undefined;
-  const answered = response.route?.findLast(({ outcome }) => outcome === "answered");
+  const answered = stepOfAnswer(response.route);
   const messages = run.history.messages();
   run.context?.remember(messages);
   // One spread, and in front: V8 makes an object with one behind other fields many times slower.

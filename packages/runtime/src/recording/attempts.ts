@@ -1,5 +1,6 @@
 // The attempts of an evaluation that may begin again with another model: from the record, as far as it goes.
 import type { ModelResponse } from "@proviso/core";
+import { stepOfAnswer } from "@proviso/core/internal";
 import type { Failure } from "../failures.ts";
 import type { Attempts, Next } from "../attempts.ts";
 import type { JournalEntry } from "./entries.ts";
@@ -31,7 +32,7 @@ export class KeptAttempts implements Attempts {
 
   nextAfter(why: Failure, mayRepeat: () => boolean): Next | undefined {
     const entry = this.#peek();
-    const answered = this.#lastAnswer()?.route?.findLast(({ outcome }) => outcome === "answered");
+    const answered = stepOfAnswer(this.#lastAnswer()?.route);
     if (entry === undefined) return this.#attempts.nextAfter(why, mayRepeat, answered);
     if (entry.kind !== "event" || entry.event.type !== "evaluation.restarted") return undefined;
     const { provider, model } = entry.event;

@@ -2,7 +2,7 @@
 // 2. What was reserved is settled once, whatever happens, with what the request cost.
 import type { Message, ModelFailure, ModelRequest, ModelResponse, Usage, ProviderRequested } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
-import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
+import { addUsage, countUsage, noUsage, stepOfAnswer } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../environment.ts";
@@ -219,7 +219,7 @@ function chargeRequest(
   const passed = run.limits.check("response");
   deltas?.complete(answer.message);
   // What another try has cost is no cost of this answer.
-  const answered = answer.route?.findLast(({ outcome }) => outcome === "answered" || outcome === "truncated")?.usage;
+  const answered = stepOfAnswer(answer.route)?.usage;
   const own = answered === undefined ? usage : countUsage(answered, noUsage);
   return { response: answer, usage, own, stop: passed ?? run.limits.unpriced(own) };
 }

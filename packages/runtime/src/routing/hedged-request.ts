@@ -164,6 +164,8 @@ export class HedgedRequest implements ChainRequest {
       } else this.#withoutRoom.set(runner.member, refusal);
       if (this.#winner === runner) this.#takeBack();
       if (signal.aborted) return this.#refused();
+      // Whatever takes long beside it.
+      if (tried.noRoom === undefined) this.#askNext();
     }
   }
 

@@ -1,5 +1,6 @@
 import type { ModelFailure, ModelResponse, RouteStep, Usage } from "@proviso/core";
 import type { Failure } from "../failures.ts";
+import { stepOfAnswer } from "@proviso/core/internal";
 
 /** What one adapter of a chain refused with, or answered that cannot be used. */
 export interface Refusal {
@@ -43,7 +44,7 @@ export function wholeAnswer(
   { usage, route, unable, queuedMs }: TriesOfChain,
 ): ModelResponse | ModelFailure {
   if (answer.failure !== undefined) return naming({ ...answer, usage, route }, unable);
-  const answered = route.findLast(({ outcome }) => outcome === "answered") ?? route.at(-1);
+  const answered = stepOfAnswer(route) ?? route.at(-1);
   return { ...answer, usage, model: answer.model ?? answered?.model, route, queuedMs };
 }
 

@@ -196,6 +196,8 @@ export class TryUnderWay {
     if (refused.failure === undefined || this.#request.signal.aborted) return refused;
     if (!isLifted(this.#run, limit, refused)) return refused;
     this.#isOver = false;
+    // What the refused request streamed is no part of the answer.
+    if (this.#streamed !== "") this.#request.onDelta?.({ kind: "reset" });
     this.#streamed = "";
     const answer = await this.#send(undefined);
     if (answer.failure === undefined) this.member.asked.outputLimits.refused(limit);

@@ -160,6 +160,23 @@ test("RTE-11 what fails after its first delta is taken back, and the next is ask
   expect(shown).toEqual(["half", "reset", "b"]);
 });
 
+test("RTE-11 after a failure the next is asked at once, also while another one takes long", async () => {
+  const { adapters, clock, requests } = services(
+    { takesMs: 2_100, failsWith: "rate_limit" },
+    { takesMs: 60_000 },
+    { takesMs: 10 },
+  );
+  const startedAt = clock.now();
+  const evaluating = hedged(adapters, { afterMs: 2_000 }).evaluate(prompt);
+  await clock.advance(2_110);
+  expect((await evaluating).output).toBe("c");
+  expect(requests.map(({ by, at }) => [by, at - startedAt])).toEqual([
+    ["a", 0],
+    ["b", 2_000],
+    ["c", 2_100],
+  ]);
+});
+
 test("RTE-10 RTE-11 what a loser cost is an estimate, at its own price, and the sum says so", async () => {
   const { adapters, clock } = services({ takesMs: 10_000 }, { takesMs: 500 });
   const session = createSession();

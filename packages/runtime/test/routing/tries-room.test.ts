@@ -285,3 +285,21 @@ test("RTE-10 what a try had streamed when it was aborted is counted once, beside
   expect(outputTokens).toBeGreaterThan(300);
   expect(outputTokens).toBeLessThan(900);
 });
+
+test.each(["fallback", "hedged"] as const)(
+  "RTE-4 LIM-10 %s: what a model had streamed before it refused the limit of the budget is taken back",
+  async (kind) => {
+    const a = model("a", ({ onDelta, maxOutputTokens }) => {
+      const isLimited = maxOutputTokens !== undefined;
+      onDelta?.({ kind: "text", text: isLimited ? "old" : "new" });
+      if (!isLimited) return answer("new", 10, 1);
+      return { failure: "provider", reason: "context_length", message: "Too long with this limit." };
+    });
+    const shown: string[] = [];
+    for await (const event of chains[kind]([a.adapter]).stream(prompt, { budget: { maxTotalTokens: 1_000 } })) {
+      if (event.type === "text.delta") shown.push(event.text);
+      if (event.type === "text.reset") shown.push("reset");
+    }
+    expect(shown).toEqual(["old", "reset", "new"]);
+  },
+);
