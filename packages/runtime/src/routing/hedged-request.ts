@@ -259,8 +259,8 @@ export class HedgedRequest implements ChainRequest {
   #othersLose(winner: Runner | undefined): void {
     for (const runner of this.#running.keys()) {
       if (runner === winner) continue;
-      this.#running.delete(runner);
       this.#losers.push(runner.loses());
+      this.#running.delete(runner);
       this.#prices.push(runner.member.asked.prices);
     }
   }

@@ -85,6 +85,8 @@ export class TryUnderWay {
     const underWay = sentAt !== undefined && !this.#isOver ? this.#tokensSoFar() : undefined;
     const usage = sumOfCosts(this.#usage, underWay);
     this.#isOver = true;
+    // Counted before its room is free for others.
+    this.#usage = usage;
     this.#place?.leave();
     // The answer would have taken longer still: left out, each request that is hedged would lower the percentile.
     if (sentAt !== undefined) {

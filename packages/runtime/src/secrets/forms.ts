@@ -1,10 +1,15 @@
+import { jsonInJson } from "./escapes.ts";
+
 /** What stands in a secret's place. */
 export const replacement = "[secret]";
 
 /** A piece of base64 that is shorter could stand in any text. */
 const shortestPiece = 8;
 
-/** Every text in which a secret may show: as it is, trimmed, and as addresses and headers write it. Escapes are read before. */
+/**
+ * Every text in which a secret may show: as it is, trimmed, as JSON, addresses and headers write it. Other escapes are read
+ * before: as JSON writes it, it may stand directly behind a backslash, which is read as the beginning of an escape then.
+ */
 export function formsOf(secrets: readonly string[]): readonly string[] {
   const forms = new Set(secrets.flatMap((secret) => [secret, secret.trim()]).flatMap(encodings));
   forms.delete("");
@@ -14,7 +19,15 @@ export function formsOf(secrets: readonly string[]): readonly string[] {
 }
 
 function encodings(secret: string): readonly string[] {
-  return [secret, ...urlTexts(secret), ...base64Texts(secret)];
+  return [secret, ...jsonTexts(secret), ...urlTexts(secret), ...base64Texts(secret)];
+}
+
+/** Returns a secret as JSON has it, and as JSON inside JSON has it. */
+function jsonTexts(secret: string): readonly string[] {
+  const texts: string[] = [];
+  let text = secret;
+  for (let left = jsonInJson; left > 0; left--) texts.push((text = JSON.stringify(text).slice(1, -1)));
+  return texts;
 }
 
 /**

@@ -201,3 +201,18 @@ test.each([
   expect(texts.length).toBeGreaterThan(1);
   for (const text of texts) expect(text).not.toMatch(/sk-|secret|0073/);
 });
+
+test.each(["", " ", "x", "\\", "\\\\", "C:\\"])(
+  "SEC-1 a secret that JSON escapes is hidden directly behind %j, in JSON inside JSON too",
+  async (before) => {
+    const secret = 'top"secret"key\\9';
+    for (const written of [json(secret), json(json(secret))]) {
+      const session = createSession();
+      const shown: string[] = [];
+      session.on("provider.responded", ({ text }) => void shown.push(text));
+      const model = scriptedModel([{ text: before + written }]);
+      await modelAdapter(model, { secrets: [secret] }).evaluate("Say it.", { session });
+      expect(shown).toEqual([`${before}[secret]`]);
+    }
+  },
+);
