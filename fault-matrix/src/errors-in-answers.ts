@@ -40,6 +40,7 @@ type BrokenAnswer = readonly [where: string, way: keyof typeof fine, respond: Re
 export const brokenAnswers: readonly BrokenAnswer[] = [
   ["as JSON", "json", answering(200, { error })],
   ["as JSON, beside half an answer", "json", answering(200, completion({ content: "Hal" }, "error", { error }))],
+  ["as JSON, in a choice without a reason", "json", answering(200, completion({ content: "Hal" }, "", { error }))],
   ["as the first event", "stream", streaming({ error })],
   ["after text", "stream", streaming(chunk({ role: "assistant", content: "Hal" }), { error })],
 ];

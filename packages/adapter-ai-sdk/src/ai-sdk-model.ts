@@ -26,7 +26,7 @@ import type { Answer } from "./parts.ts";
 import { providerToolsOf } from "./provider-tools.ts";
 import { modelSource, type ModelSource } from "./resolve-model.ts";
 import { secretsOf } from "./secrets.ts";
-import { isOpenAIFamily, settingsOfModel } from "./settings.ts";
+import { isOpenAIFamily, kindOf, settingsOfModel } from "./settings.ts";
 import { toAiSdk, type Call } from "./to-ai-sdk.ts";
 
 /**
@@ -140,6 +140,12 @@ async function generate(call: Call, request: ModelRequest, warn: Warn): Promise<
   }
 }
 
+/** Models of v2 and v3 end a stream that was cut like one that came to its end; Anthropic's end it without a finish. */
+function hidesCuts(model: LanguageModelV4): boolean {
+  const version: string = model.specificationVersion;
+  return version !== "v4" && ["google", "other"].includes(kindOf(model));
+}
+
 async function answerTo(call: Call, request: ModelRequest, until: RequestGuard): Promise<Answer | StreamFault> {
   // V2 and V3 take the same options for what is asked here; their answers differ in finish reason and usage alone.
   const model = call.model as LanguageModelV4;
@@ -152,7 +158,7 @@ async function answerTo(call: Call, request: ModelRequest, until: RequestGuard):
   }
   const { timeoutMs = defaultTimeoutMs, stallMs = Math.min(timeoutMs, defaultStallMs) } = call.settings;
   until.expect(stallMs);
-  const raw = isOpenAIFamily(model) ? { includeRawChunks: true } : {};
+  const raw = isOpenAIFamily(model) || hidesCuts(model) ? { includeRawChunks: true } : {};
   const begun = await Promise.race([model.doStream({ ...options, ...raw }), until.ended]);
   const { stream, response } = checkedStream(begun);
   until.received();

@@ -137,13 +137,18 @@ function refusalIn({ finishReason }: Answer, text: string): string | undefined {
   return refusals.has(finishReason.raw) ? text : undefined;
 }
 
+type Ending = Pick<Answer, "finishReason" | "response">;
+
 /** V2 has its reason as one word. */
-function unified({ finishReason: reason }: Answer): string | undefined {
+function unified({ finishReason: reason }: Ending): string | undefined {
   return typeof reason === "string" ? reason : reason?.unified;
 }
 
-function raw({ finishReason: reason }: Answer): string | undefined {
-  return typeof reason === "string" ? undefined : reason?.raw;
+/** The service's own word for the reason, which models of v2 have in the body alone. An empty one is none. */
+function raw({ finishReason: reason, response }: Ending): string | undefined {
+  if (typeof reason !== "string") return reason?.raw || undefined;
+  const body = response?.body;
+  return textAt(listAt(body, "choices")[0], "finish_reason") || textAt(body, "stop_reason") || undefined;
 }
 
 function finishReason(answer: Answer, hasCalls: boolean): FinishReason {
@@ -157,17 +162,17 @@ function finishReason(answer: Answer, hasCalls: boolean): FinishReason {
 }
 
 /**
- * Anthropic pauses a turn in which it runs tools itself for long: it goes on when it gets the answer back as it is. Models
- * of v2 have the service's own word in the body alone. Source: Claude API reference, "Handling stop reasons".
+ * Anthropic pauses a turn in which it runs tools itself for long: it goes on when it gets the answer back as it is.
+ * Source: Claude API reference, "Handling stop reasons".
  */
 function isPaused(answer: Answer): boolean {
-  const body = answer.response?.body;
-  return raw(answer) === "pause_turn" || (isRecord(body) && body["stop_reason"] === "pause_turn");
+  return raw(answer) === "pause_turn";
 }
 
 /** Some compatible servers give no reason at all. */
-export function isSilent({ finishReason: reason }: Pick<Answer, "finishReason">): boolean {
-  return typeof reason === "string" ? reason === "unknown" : reason?.unified === "other" && reason.raw === undefined;
+export function isSilent(answer: Ending): boolean {
+  const none = typeof answer.finishReason === "string" ? "unknown" : "other";
+  return unified(answer) === none && raw(answer) === undefined;
 }
 
 /** A stream that ended without saying so, and a model that broke while it answered. */
@@ -181,13 +186,12 @@ function whyBroken(answer: Answer): ModelFailure | undefined {
     const message = `The provider's answer is no stream, but ${type}.`;
     return { failure: "provider", reason: "invalid_response", message };
   }
-  if (reason !== "error" && raw(answer) !== "error") return undefined;
+  const [choice] = listAt(answer.response?.body, "choices");
+  if (reason !== "error" && raw(answer) !== "error" && !isRecord(choice?.["error"])) return undefined;
   if (unreadableCalls.has(raw(answer))) {
     const message = "The provider could not read the call that its model made.";
     return { failure: "provider", reason: "invalid_response", message };
   }
-  const { body } = answer.response ?? {};
-  const [choice] = isRecord(body) ? listAt(body, "choices") : [];
   return errorObjectFailure(choice?.["error"]);
 }
 

@@ -75,7 +75,7 @@ function settled(given: Answer, events: OpenAIEvents, refused: unknown): Answer 
   const response = { ...answer.response, body };
   const whole = openaiAnswer(body);
   if (whole !== undefined && whole.content.length > 0) {
-    const differs = refused !== undefined || textOf(whole.content) !== textOf(answer.content);
+    const differs = refused !== undefined || lacksSome(answer.content, whole.content);
     return { ...answer, ...(differs ? whole : {}), response };
   }
   const reason = events.reason();
@@ -86,13 +86,25 @@ function settled(given: Answer, events: OpenAIEvents, refused: unknown): Answer 
     return isBroken && reason !== undefined ? { ...answer, finishReason: reasonOf(reason) } : answer;
   }
   // No choice at all, to the end: an answer without a message.
-  const isVoid = reason === undefined && events.reportedUsage() && answer.content.length === 0;
-  return { ...answer, ...(isVoid ? { finishReason: reasonOf("stop") } : {}), response };
+  return { ...answer, ...(events.hasUsageAlone() ? { finishReason: reasonOf("stop") } : {}), response };
 }
 
-/** Models of v2 and v3 end a stream that was cut like one that came to its end, with a reason that is no reason. */
+/** Whether it has another text than the whole answer, or not all of its calls. */
+function lacksSome(content: Answer["content"], whole: Answer["content"]): boolean {
+  const ids = new Set(content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : [])));
+  const hasCalls = whole.every((part) => part.type !== "tool-call" || ids.has(part.toolCallId));
+  return !hasCalls || textOf(whole) !== textOf(content);
+}
+
+/**
+ * A finish without a reason: models of v2 and v3 end a stream that was cut like that, and every model one whose last choice
+ * has an empty text for its reason.
+ */
 function finishOf(finish: Finish, events: OpenAIEvents): Finish | undefined {
-  return isSilent(finish) && events.isCut() ? undefined : finish;
+  if (!isSilent(finish)) return finish;
+  const reason = events.reason();
+  if (reason !== undefined) return { ...finish, finishReason: reasonOf(reason) };
+  return events.isCut() ? undefined : finish;
 }
 
 /** Whether the error is how `@ai-sdk/openai-compatible` reports a stream without a finish. */

@@ -1,5 +1,5 @@
 import { isRecord } from "@proviso/core/provider";
-import { textAt, endsResponse } from "@proviso/adapter-kit";
+import { listAt, textAt, endsResponse, streamedItems } from "@proviso/adapter-kit";
 
 /**
  * How to treat the SDK's parts for a raw event: "all": keep and emit them; "silent": keep without emitting; "no text":
@@ -7,20 +7,20 @@ import { textAt, endsResponse } from "@proviso/adapter-kit";
  */
 export type Counts = "all" | "silent" | "no text" | "nothing";
 
-/** Reads the raw events of OpenAI's wires beside the parts that an SDK makes of them. */
+/** Reads the raw events of OpenAI's wires beside the parts that an SDK makes of them, and the end of Gemini's. */
 export interface OpenAIEvents {
   read(raw: unknown): Counts;
-  /** The answer that the last event of Responses carries. */
+  /** The answer that the last event of Responses carries, or that the items before it add up to. */
   body(): unknown;
   /** The finish reason of the first choice of Chat Completions. */
   reason(): string | undefined;
   /** The tier that served, as chunks of Chat Completions name it, which the SDK drops. */
   tier(): string | undefined;
-  /** Whether a usage chunk arrived; a service sends it last, so the stream came to its end. */
-  reportedUsage(): boolean;
+  /** Whether a usage arrived, and no choice at all. */
+  hasUsageAlone(): boolean;
   /** Whether the answer has come to its end, also if nothing more comes. */
   hasEnded(): boolean;
-  /** Whether events arrived and none of them was the last: the stream was cut, whatever an SDK makes of it. */
+  /** Whether events of a known wire arrived and none of them was the last: the stream was cut, whatever an SDK makes of it. */
   isCut(): boolean;
 }
 
@@ -29,15 +29,21 @@ export interface OpenAIEvents {
  * one; of Chat Completions nothing but the usage comes after the reason.
  */
 export function openaiEvents(): OpenAIEvents {
+  const items = streamedItems();
   let last = -1;
   let body: unknown;
   let reason: string | undefined;
-  let usage = false;
+  let endsWithUsage = false;
+  let hasChoice = false;
   let tier: string | undefined;
   let hasEvents = false;
+  let hasCandidateEnded = false;
 
   function readChunk(raw: Readonly<Record<string, unknown>>, choices: readonly unknown[]): Counts {
-    if (isRecord(raw["usage"])) usage = true;
+    hasEvents = true;
+    // A usage without a choice stands behind the last one; some services give theirs with each chunk beside it.
+    endsWithUsage = choices.length === 0 && (endsWithUsage || isRecord(raw["usage"]));
+    hasChoice ||= choices.length > 0;
     tier = textAt(raw, "service_tier") || tier;
     if (reason !== undefined) return "no text";
     const [choice] = choices;
@@ -48,23 +54,28 @@ export function openaiEvents(): OpenAIEvents {
   return {
     read(raw) {
       if (!isRecord(raw)) return "all";
-      hasEvents = true;
-      const { sequence_number: number, choices, response } = raw;
+      const { sequence_number: number, choices, candidates, response } = raw;
       if (Array.isArray(choices)) return readChunk(raw, choices);
       if (body !== undefined) return "nothing";
       const type = textAt(raw, "type");
+      hasEvents ||= Array.isArray(candidates) || type.startsWith("response.");
+      // The last chunk of Gemini's wire says why it is the last.
+      hasCandidateEnded ||= textAt(listAt(raw, "candidates")[0], "finishReason") !== "";
       // An error counts whatever its number.
       if (type === "error") return "all";
-      if (typeof number === "number" && number <= last) return "nothing";
+      const isLate = typeof number === "number" && number <= last;
+      // An item has its place, so that one which comes late, or twice, is no loss.
+      if (!isLate || typeof raw["output_index"] === "number") items.read(raw);
+      if (isLate) return "nothing";
       if (typeof number === "number") last = number;
-      if (isRecord(response) && endsResponse(type, response)) body = response;
+      if (isRecord(response) && endsResponse(type, response)) body = items.whole(response);
       return type === "response.refusal.delta" ? "silent" : "all";
     },
     body: () => body,
     reason: () => reason,
     tier: () => tier,
-    reportedUsage: () => usage,
+    hasUsageAlone: () => endsWithUsage && !hasChoice,
     hasEnded: () => reason !== undefined || body !== undefined,
-    isCut: () => hasEvents && !usage && reason === undefined && body === undefined,
+    isCut: () => hasEvents && !endsWithUsage && !hasCandidateEnded && reason === undefined && body === undefined,
   };
 }

@@ -31,6 +31,7 @@ describe("LOOP-5 the finish reason", () => {
     ["stop", "pause_turn", text, "paused"],
     ["other", "compaction", text, "other"],
     ["none given", undefined, text, "stop", "other"],
+    ["an empty text", "", text, "stop", "other"],
   ] as const)("LOOP-5 %s (%s)", async (name, raw, content, expected, unified = name as "stop") => {
     const answer = await answered({ content: [...content], finishReason: finished(unified, raw) });
     expect(answer.finishReason).toBe(expected);

@@ -106,12 +106,54 @@ test("AIS-22 PRO-3 an event of the Responses API that comes twice counts once", 
   expect(deltas).toEqual(["Hello", " you."]);
 });
 
+const chunk = (delta: object, finish_reason: string | null = null, more: object = {}) => ({
+  id: "1",
+  model: "gpt-test",
+  choices: [{ index: 0, delta, finish_reason }],
+  ...more,
+});
+
+test("AIS-22 an event of the Responses API that comes late is no loss, also where the last one leaves the items out", async () => {
+  const [, make] = wires["responses"] ?? [];
+  if (make === undefined) throw new Error("There is no such wire.");
+  const call = { id: "f", type: "function_call", call_id: "c", name: "look_up", arguments: "{}", status: "completed" };
+  const given = eventsOf("responses", ["created", "begun", "hello", "you", "whole", "odd", "odd", "end"]) as object[];
+  const [created, begun, hello, you, whole, next, last, end] = given.map((event) => ({ ...event }));
+  const done = { ...next, type: "response.output_item.done", output_index: 1, item: call };
+  for (const events of [
+    [created, begun, you, hello, whole, done, end],
+    [created, begun, hello, you, whole, last, done, end],
+  ]) {
+    const { answer } = await streamed(streaming(events as object[]), make);
+    expect(answer).toMatchObject({ message: { text: "Hello you.", toolCalls: [{ id: "c" }] } });
+  }
+});
+
+test.each(["chat", "compatible"])(
+  "AIS-17 the usage of a chunk, or an empty text for its reason, is no end: %s",
+  async (name) => {
+    const [, make] = wires[name] ?? [];
+    if (make === undefined) throw new Error("There is no such wire.");
+    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+    const call = { index: 0, id: "c", type: "function", function: { name: "look_up", arguments: '{"wo' } };
+    for (const delta of [
+      { content: "Hello" },
+      { reasoning_content: "Let me" },
+      { refusal: "I" },
+      { tool_calls: [call] },
+    ]) {
+      for (const reason of [null, ""]) {
+        const { answer } = await streamed(streaming([chunk(delta, reason, { usage })]), make);
+        expect(answer).toMatchObject(cut);
+      }
+    }
+    const hello = chunk({ content: "Hello" }, "");
+    const whole = await streamed(streaming([hello, chunk({}, "length"), chunk({}, "")]), make);
+    expect(whole.answer).toMatchObject(said("Hello", "length"));
+  },
+);
+
 test("AIS-17 a stream that is cut behind its finish reason loses no call", async () => {
-  const chunk = (delta: object, finish_reason: string | null = null) => ({
-    id: "1",
-    model: "gpt-test",
-    choices: [{ index: 0, delta, finish_reason }],
-  });
   // The SDK tells of a call only at the end of the stream.
   for (const given of ['{"word":"a"}', ""]) {
     const [begin, end] = [given.slice(0, 4), given.slice(4)];

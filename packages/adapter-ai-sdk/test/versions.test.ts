@@ -81,34 +81,83 @@ test.each(older)("AIS-7 a model of %s gets arguments as an object: it would enco
 const endings = { v2: "unknown", v3: { unified: "other", raw: undefined } };
 
 describe.each(older)("a stream of %s", (version) => {
-  const told = (events: readonly object[]) => {
+  const told = (
+    events: readonly object[],
+    { provider = "openai.chat", finishReason = endings[version] as unknown } = {},
+  ) => {
     const parts = [
-      ...events.map((rawValue) => ({ type: "raw", rawValue })),
       { type: "text-start", id: "0" },
       { type: "text-delta", id: "0", delta: "Hel" },
       { type: "text-end", id: "0" },
-      { type: "finish", finishReason: endings[version], usage },
+      { type: "finish", finishReason, usage },
     ];
-    const model = { ...v2(), specificationVersion: version, provider: "openai.chat" };
-    const doStream = async () => ({ stream: ReadableStream.from(parts) });
-    const provider = aiSdkModel({ model: { ...model, doStream } as unknown as LanguageModel });
-    return provider.generate(requestOf({ onDelta: () => {} }));
+    const raw = events.map((rawValue) => ({ type: "raw", rawValue }));
+    const model = { ...v2(), specificationVersion: version, provider };
+    const doStream = async ({ includeRawChunks = false }) => ({
+      stream: ReadableStream.from(includeRawChunks ? [...raw, ...parts] : parts),
+    });
+    return aiSdkModel({ model: { ...model, doStream } as unknown as LanguageModel }).generate(
+      requestOf({ onDelta: () => {} }),
+    );
   };
-  const chunk = (more: object) => ({ choices: [{ index: 0, delta: { content: "Hel" }, ...more }] });
+  const chunk = (more: object, beside: object = {}) => ({
+    choices: [{ index: 0, delta: { content: "Hel" }, ...more }],
+    ...beside,
+  });
+  const counted = { usage: { prompt_tokens: 1 } };
+  const usageAlone = { choices: [], ...counted };
+  const cut = { failure: "throttle", kind: "unknown" };
 
   test("AIS-17 that was cut is asked again, though its SDK reports a finish", async () => {
-    for (const events of [[chunk({})], [{ type: "response.output_text.delta", sequence_number: 1, delta: "Hel" }]]) {
-      expect(await told(events)).toMatchObject({ failure: "throttle", kind: "unknown" });
+    for (const events of [
+      [chunk({})],
+      [chunk({}, counted)],
+      [usageAlone, chunk({})],
+      [{ type: "response.output_text.delta", sequence_number: 1, delta: "Hel" }],
+    ]) {
+      expect(await told(events)).toMatchObject(cut);
     }
   });
 
   test("AIS-17 whose wire has an end, or has no events, is whole", async () => {
-    const usageAlone = { choices: [], usage: { prompt_tokens: 1 } };
     const completed = { type: "response.completed", response: { status: "completed" } };
     for (const events of [[], [chunk({ finish_reason: "stop" })], [chunk({}), usageAlone], [completed]]) {
       expect(answerOf(await told(events)).message.text).toBe("Hel");
     }
   });
+
+  test("AIS-17 whose reason is an empty text has none", async () => {
+    const finishReason = version === "v2" ? "unknown" : { unified: "other", raw: "" };
+    expect(await told([chunk({ finish_reason: "" })], { finishReason })).toMatchObject(cut);
+    const late = [chunk({ finish_reason: "length" }), chunk({ finish_reason: "" })];
+    expect(answerOf(await told(late, { finishReason })).finishReason).toBe("length");
+  });
+
+  test("AIS-17 of Gemini's wire, and of another service with the wire of Chat, is asked again where it was cut", async () => {
+    const candidate = (more: object) => ({ candidates: [{ content: { parts: [{ text: "Hel" }] }, ...more }] });
+    const wires = [
+      ["google.generative-ai", [candidate({})], [candidate({ finishReason: "STOP" }), { usageMetadata: {} }]],
+      ["mistral.chat", [chunk({}, counted)], [chunk({ finish_reason: "stop" }, counted)]],
+    ] as const;
+    for (const [provider, broken, whole] of wires) {
+      expect(await told(broken, { provider })).toMatchObject(cut);
+      expect(answerOf(await told(whole, { provider })).finishReason).toBe("stop");
+    }
+    // Of a wire that is not known nothing can be seen.
+    expect(answerOf(await told([{ type: "hologram" }], { provider: "own" })).message.text).toBe("Hel");
+  });
+});
+
+test("AIS-18 the reason of a model of v2 is the word in the body where its interface has none", async () => {
+  const ending = (finish_reason: string) => {
+    const response = { body: { choices: [{ message: { content: "Hel" }, finish_reason }] } };
+    const model = v2("unknown");
+    const doGenerate = async () => ({ ...(await model.doGenerate({ prompt: [] })), response });
+    return aiSdkModel({ model: { ...model, doGenerate } }).generate(requestOf());
+  };
+  expect(await ending("error")).toMatchObject({ failure: "provider", reason: "unknown" });
+  expect(answerOf(await ending("odd")).finishReason).toBe("other");
+  expect(answerOf(await ending("")).finishReason).toBe("stop");
 });
 
 test("AIS-3 a model of another interface is refused", () => {

@@ -1,4 +1,5 @@
-import { textAt, type Json } from "./body.ts";
+import { isRecord } from "@proviso/core/provider";
+import { listAt, textAt, type Json } from "./body.ts";
 
 const lastEvents: readonly string[] = ["response.completed", "response.incomplete", "response.failed"];
 
@@ -6,4 +7,26 @@ const lastEvents: readonly string[] = ["response.completed", "response.incomplet
 export function endsResponse(type: string, response: Json): boolean {
   if (lastEvents.includes(type)) return true;
   return type.startsWith("response.") && ["cancelled", "failed"].includes(textAt(response, "status"));
+}
+
+/** The items that a stream of the Responses API gives one by one. */
+export interface StreamedItems {
+  /** Takes the item of an event, where the event has a whole one. */
+  read(event: Json): void;
+  /** The last event's answer, with the items where it leaves them out, as some servers do. */
+  whole(response: Json): Json;
+}
+
+export function streamedItems(): StreamedItems {
+  const items: Json[] = [];
+  return {
+    read({ type, item, output_index: index }) {
+      if (type !== "response.output_item.done" || !isRecord(item)) return;
+      items[typeof index === "number" && index >= 0 && index < 10_000 ? index : items.length] = item;
+    },
+    whole(response) {
+      if (textAt(response, "status") !== "completed" || listAt(response, "output").length > 0) return response;
+      return { ...response, output: items.filter((item) => item !== undefined) };
+    },
+  };
 }

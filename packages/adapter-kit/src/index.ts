@@ -29,7 +29,7 @@ export { settingsHash } from "./settings-hash.ts";
 export { failureRedactor, logOf } from "./showing.ts";
 export { isSecret } from "@proviso/runtime/internal";
 export { adapterOptionNames, adapterOptionsOf, checkAdapterOptions } from "@proviso/runtime/internal";
-export { endsResponse } from "./ends-response.ts";
+export { endsResponse, streamedItems } from "./ends-response.ts";
 export { importFailure, requirePackage } from "./optional-package.ts";
 export type { OptionalPackage } from "./optional-package.ts";
 export { guardRequest } from "./request-guard.ts";

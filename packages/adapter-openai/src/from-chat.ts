@@ -91,5 +91,6 @@ function finishReason(reason: unknown, hasCalls: boolean): FinishReason {
   if (reason === "length") return "length";
   if (reason === "content_filter") return "content-filter";
   if (hasCalls) return "tool-calls";
-  return reason === "stop" || reason === undefined || reason === null ? "stop" : "other";
+  // Some servers give no reason, or an empty text for it.
+  return !reason || reason === "stop" ? "stop" : "other";
 }

@@ -23,6 +23,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
   const logprobs: Json[] = [];
   let base: Json = {};
   let usage: unknown;
+  let hasChoice = false;
   let finishReason: unknown;
   let broken: unknown;
   let failure: ReturnType<StreamReader["result"]> | undefined;
@@ -50,21 +51,22 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
       if (textAt(chunk, "id") !== "") base = { ...chunk, choices: [] };
       if (isRecord(chunk["usage"])) ({ usage } = chunk);
       for (const choice of listAt(chunk, "choices")) {
+        hasChoice = true;
         // What comes after a choice's end is late; of several choices only one is the answer.
         if (finishReason !== undefined || (choice["index"] ?? 0) !== 0) continue;
         for (const token of listAt(objectAt(choice, "logprobs"), "content")) logprobs.push(token);
         if (isRecord(choice["delta"])) readDelta(choice["delta"]);
-        finishReason = choice["finish_reason"] ?? undefined;
         broken = choice["error"];
+        // Some servers write an empty text in place of null. A choice that broke has come to its end.
+        finishReason = choice["finish_reason"] || (isRecord(broken) ? "error" : undefined);
       }
       return false;
     },
     isWhole: () => finishReason !== undefined,
     result() {
       if (failure !== undefined) return failure;
-      // No choice at all, to the end: an answer without a message.
-      if (finishReason === undefined && usage === undefined) return "cut";
-      if (finishReason === undefined && texts.content !== "") return "cut";
+      // A usage, and no choice at all to the end: an answer without a message. Some services give it with each chunk.
+      if (finishReason === undefined && (hasChoice || usage === undefined)) return "cut";
       const choice = {
         index: 0,
         message: { ...asMessage(texts, annotations, calls.all), ...asThoughts(texts.thoughts, wantsThoughts) },

@@ -3,7 +3,7 @@
 import type { ModelFailure } from "@proviso/core";
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import { betweenThoughts } from "./answer-parts.ts";
-import { listAt, textAt, type Json, errorObjectFailure, endsResponse } from "@proviso/adapter-kit";
+import { textAt, type Json, errorObjectFailure, endsResponse, streamedItems } from "@proviso/adapter-kit";
 
 /** What a stream of `POST /responses` comes to: the body that JSON would have had, or why there is none. */
 export interface StreamReader {
@@ -19,7 +19,7 @@ export interface StreamReader {
 const mostHeldBack = 16;
 
 export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamReader {
-  const items: Json[] = [];
+  const items = streamedItems();
   const think = thoughtReader(onDelta);
   const heldBack = new Map<number, Json>();
   let next: number | undefined;
@@ -32,9 +32,21 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
       if (typeof delta === "string" && delta !== "") onDelta({ kind: "text", text: delta });
     } else if (type === "response.reasoning_summary_text.delta" || type === "response.reasoning_text.delta") {
       think(event);
-    } else if (type === "response.output_item.done" && isRecord(event["item"])) {
-      const index = event["output_index"];
-      items[typeof index === "number" && index >= 0 && index < 10_000 ? index : items.length] = event["item"];
+    } else {
+      items.read(event);
+    }
+  };
+  /** Reads what comes next, and behind a gap as well where it holds more events back than `most`. */
+  const readHeldBack = (most: number): void => {
+    for (;;) {
+      if (next === undefined || !heldBack.has(next)) {
+        if (heldBack.size <= most) return;
+        next = Math.min(...heldBack.keys());
+      }
+      const event = heldBack.get(next);
+      heldBack.delete(next);
+      next += 1;
+      if (event !== undefined) readEvent(event);
     }
   };
   const inOrder = (event: Json): void => {
@@ -43,12 +55,7 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
     next ??= number;
     if (number < next) return;
     heldBack.set(number, event);
-    if (heldBack.size > mostHeldBack) next = Math.min(...heldBack.keys());
-    for (let held = heldBack.get(next); held !== undefined; held = heldBack.get(next)) {
-      heldBack.delete(next);
-      next += 1;
-      readEvent(held);
-    }
+    readHeldBack(mostHeldBack);
   };
   return {
     read(event) {
@@ -56,7 +63,9 @@ export function responsesReader(onDelta: (delta: ModelDelta) => void): StreamRea
       const type = textAt(event, "type");
       if (type === "error") outcome = errorObjectFailure(event);
       else if (isRecord(event["response"]) && endsResponse(type, event["response"])) {
-        outcome = { body: whole(event["response"], items) };
+        // What a gap holds back still counts: nothing fills the gap now.
+        readHeldBack(0);
+        outcome = { body: items.whole(event["response"]) };
       } else {
         inOrder(event);
         return false;
@@ -78,10 +87,4 @@ function thoughtReader(onDelta: (delta: ModelDelta) => void): (event: Json) => v
     last = part;
     onDelta({ kind: "reasoning", text: separator + delta });
   };
-}
-
-/** Some servers leave the items out of their last event. */
-function whole(response: Json, items: readonly Json[]): Json {
-  if (textAt(response, "status") !== "completed" || listAt(response, "output").length > 0) return response;
-  return { ...response, output: items.filter((item) => item !== undefined) };
 }
