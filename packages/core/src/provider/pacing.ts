@@ -70,6 +70,12 @@ export interface PaceTurn {
   end(outcome?: PaceOutcome): void;
   /** The request is not sent after all. */
   giveBack(): void;
+  /**
+   * The request waits for something else before it is sent, for room in a budget: it keeps its place among those in flight,
+   * and what it was charged is free for others. It enters again, as one inside this turn, before it is sent, and gives this
+   * turn back. Left out: a request counts from its turn on, however long it waits then.
+   */
+  pause?(): void;
 }
 
 /** What a request for a turn comes to: the turn, or why there is none in time. */

@@ -6,7 +6,7 @@ import { addUsage, countUsage, noUsage, stepOfAnswer } from "@proviso/core/inter
 import type { Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { elapsedMs } from "../environment.ts";
-import { isFailure, type Failure } from "../failures.ts";
+import { isFailure, type Failure, type Unsent } from "../failures.ts";
 import { keepsLevel } from "../logging.ts";
 import type { AgentTurn } from "../recording/contract.ts";
 import type { Run } from "../run.ts";
@@ -35,11 +35,23 @@ export interface Work extends EstimatedWork {
   queuedMs?: number;
   /** Whether the attempt under way has begun, where a pace asks for it. */
   hasBegun?: boolean;
+  /** The pace that has let it go; left out: none. */
+  pace?: WorkPace;
   /** What is asked; left out: an agent's turn. */
   readonly request?: ModelRequest | undefined;
   /** What all tries of the request under way have cost; undefined: nothing. Left out: one model is asked. */
   spentByTries?(): { readonly cost: Usage | undefined } | undefined;
 }
+
+/** What a request has of its pace once it has its turn. */
+export interface WorkPace {
+  /** It waits for room: others may go before it. */
+  pause(): void;
+  /** There is room: it goes by the pace of now. Comes to why it is not sent; undefined: it is. */
+  again(): NotSent | Promise<NotSent>;
+}
+
+type NotSent = Failure | Unsent | undefined;
 
 /** An answer, what it cost, and the limit that it passed. */
 export interface Answered {
@@ -67,9 +79,20 @@ export function attemptRequest(
   const stop = run.limits.checkRequest();
   if (stop !== undefined) return stop;
   const granted = run.limits.reserve(work.wanted);
-  return granted instanceof Promise
-    ? waitFor(run, granted).then((got) => sendObserved(run, attempt, work, deltas, got))
-    : sendObserved(run, attempt, work, deltas, granted);
+  if (!(granted instanceof Promise)) return sendObserved(run, attempt, work, deltas, granted);
+  work.pace?.pause();
+  return waitFor(run, granted)
+    .then((got) => stillPaced(work, got))
+    .then((got) => sendObserved(run, attempt, work, deltas, got));
+}
+
+/** What was granted after a wait, when the pace lets the request go. */
+async function stillPaced(work: Work, granted: Granted | Failure): Promise<Granted | Failure | Unsent> {
+  if (isFailure(granted) || work.pace === undefined) return granted;
+  const notSent = await work.pace.again();
+  if (notSent === undefined) return granted;
+  granted.settle(noUsage);
+  return notSent;
 }
 
 /** Waits until other requests have settled, but not past a limit: what is granted once one is met is given back. */
@@ -101,9 +124,9 @@ function sendObserved(
   attempt: number,
   work: Work,
   deltas: TurnDeltas | undefined,
-  granted: Granted | Failure,
+  granted: Granted | Failure | Unsent,
 ): Promise<Outcome> | Outcome {
-  if (isFailure(granted)) return granted;
+  if (isFailure(granted) || "isUnsent" in granted) return granted;
   const { observing } = run;
   if (observing?.surrounds === true && !isKept(run)) {
     const sending = (): Promise<Outcome> | Outcome => sendOrSettle(run, attempt, work, deltas, granted);

@@ -4,7 +4,7 @@ import type { Room, Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { budgetFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import type { Answered, Work } from "./attempt.ts";
+import type { Answered, Work, WorkPace } from "./attempt.ts";
 import { inputTokensOf } from "../tokens.ts";
 import { isChainProvider, type ChainProvider, type ChainRequest } from "./chain.ts";
 import { deltasFor } from "../streaming/deltas.ts";
@@ -20,6 +20,7 @@ export class LimitedWork implements Work {
   readonly wanted: Wanted | undefined;
   queuedMs?: number;
   hasBegun = false;
+  pace?: WorkPace;
   readonly #run: Run;
   readonly #provider: ModelProvider;
   readonly #atOnce: number;

@@ -9,11 +9,12 @@ import type {
   PaceTurn,
   Pacing,
 } from "@proviso/core";
+import { after } from "@proviso/core/internal";
 import { isFailure, type Failure, type Unsent } from "../failures.ts";
 import { hiddenField } from "../hidden-field.ts";
 import type { Run } from "../run.ts";
 import { isInRequestOn, runInRequest } from "../transactions/async-context.ts";
-import type { Answered, Outcome, Work } from "./attempt.ts";
+import type { Answered, Outcome, Work, WorkPace } from "./attempt.ts";
 
 /** The pace that an evaluation's requests keep: that of its options, else that of its adapter. */
 export function paceOf(
@@ -48,15 +49,41 @@ export const readyPaces = /* @__PURE__ */ hiddenField<ReadyPace>();
 
 /** A request that has its turn at a pace: what begins in its code, over the same pace, is inside of it. */
 export class HeldTurn {
-  readonly queuedMs: number;
+  /** Milliseconds that the pace has held it back. */
+  queuedMs: number;
   readonly #pace: Pace;
-  readonly #turn: PaceTurn;
+  #turn: PaceTurn;
+  #isPaused = false;
   #isOver = false;
 
   constructor(pace: Pace, turn: PaceTurn) {
     this.#pace = pace;
     this.#turn = turn;
     this.queuedMs = turn.queuedMs;
+  }
+
+  /** The request waits for something else: others may go before it. */
+  pause(): void {
+    this.#isPaused = this.#turn.pause !== undefined;
+    this.#turn.pause?.();
+  }
+
+  /** What it waited for is there: waits until the service's limits let it go; undefined: now. */
+  again(request: PaceRequest, limits: Pick<Run["limits"], "signal" | "deadline">): Again | Promise<Again> {
+    if (!this.#isPaused || this.#isOver) return undefined;
+    this.#isPaused = false;
+    const entered = this.send(() => enterTurn(this.#pace, request, limits));
+    return after(entered, (entry) => {
+      if (!("end" in entry)) return entry;
+      // It may have been left meanwhile.
+      if (this.#isOver) entry.giveBack();
+      else {
+        this.#turn.giveBack();
+        this.#turn = entry;
+        this.queuedMs += entry.queuedMs;
+      }
+      return undefined;
+    });
   }
 
   holds(what: unknown): boolean {
@@ -78,6 +105,9 @@ export class HeldTurn {
 
 type Entered = HeldTurn | RefusedEntry;
 
+/** Why a request that had waited for something else is not sent; undefined: it is. */
+type Again = RefusedEntry | undefined;
+
 /**
  * Waits for a request's turn; at a pace of ours it makes no promise where it need not wait. `onWait` is called before it
  * waits, and what it returns after that.
@@ -85,13 +115,24 @@ type Entered = HeldTurn | RefusedEntry;
 export function enterPace(
   pace: Pace,
   request: PaceRequest,
-  { signal, deadline }: Pick<Run["limits"], "signal" | "deadline">,
+  limits: Pick<Run["limits"], "signal" | "deadline">,
   onWait?: () => () => void,
 ): Entered | Promise<Entered> {
+  return after(enterTurn(pace, request, limits, onWait), (entry) =>
+    "end" in entry ? new HeldTurn(pace, entry) : entry,
+  );
+}
+
+function enterTurn(
+  pace: Pace,
+  request: PaceRequest,
+  { signal, deadline }: Pick<Run["limits"], "signal" | "deadline">,
+  onWait?: () => () => void,
+): PaceTurn | RefusedEntry | Promise<PaceTurn | RefusedEntry> {
   const isInside = isInRequestOn(pace);
   const ready = readyPaces.of(pace);
   const turn = ready?.enter === pace.enter ? ready.enterAtOnce(request, { isInside }) : undefined;
-  if (turn !== undefined) return new HeldTurn(pace, turn);
+  if (turn !== undefined) return turn;
   const limits = { signal, expiresAt: deadline?.expiresAt.getTime(), ...(isInside && { isInside }) };
   return waitForTurn(pace, request, limits, onWait?.());
 }
@@ -101,10 +142,10 @@ async function waitForTurn(
   request: PaceRequest,
   limits: PaceLimits,
   over: (() => void) | undefined,
-): Promise<Entered> {
+): Promise<PaceTurn | RefusedEntry> {
   try {
     const entry = await pace.enter(request, limits);
-    return entry.ok ? new HeldTurn(pace, entry.turn) : entry;
+    return entry.ok ? entry.turn : entry;
   } finally {
     over?.();
   }
@@ -136,6 +177,7 @@ export async function pacedRequest(
   if (!("end" in turn)) return heldBack(turn, "it could be sent");
   queued(turn.queuedMs);
   work.hasBegun = false;
+  work.pace = { pause: () => turn.pause(), again: () => enterAgain(run, turn, work, queued) };
   let outcome: Outcome | undefined;
   try {
     outcome = await turn.send(send);
@@ -143,6 +185,18 @@ export async function pacedRequest(
   } finally {
     turn.end(work.hasBegun && !isUnsent(outcome), outcome && paceOutcome(outcome));
   }
+}
+
+/** Lets a request that has waited for room go by the limits of now; undefined: at once. */
+function enterAgain(run: Run, turn: HeldTurn, work: Work, queued: (ms: number) => void): ReturnType<WorkPace["again"]> {
+  const before = turn.queuedMs;
+  const entering = turn.again(paceRequestOf(work), run.limits);
+  const entered = (refused: Again): Unsent | undefined => {
+    queued(turn.queuedMs - before);
+    return refused && heldBack(refused, "it could be sent");
+  };
+  if (!(entering instanceof Promise)) return entered(entering);
+  return run.limits.race(entering, "request").then((ended) => (isFailure(ended) ? ended : entered(ended)));
 }
 
 async function withinLimits(run: Run, entering: Promise<Entered>): Promise<Entered | Failure> {

@@ -199,7 +199,11 @@ class QueuedPace implements Pace {
 
   #begin(request: PaceRequest, now: number, since: number): PaceTurn {
     this.#inFlight++;
-    const charges = this.#meters.size === 0 ? noCharges : this.#charge(request, now);
+    let charges = this.#meters.size === 0 ? noCharges : this.#charge(request, now);
+    const uncharge = (): void => {
+      this.#correct(charges, { requests: 0, inputTokens: 0, outputTokens: 0 }, 0);
+      charges = noCharges;
+    };
     let isOver = false;
     const over = (then: () => void): void => {
       if (isOver) return;
@@ -212,7 +216,12 @@ class QueuedPace implements Pace {
     return {
       queuedMs: now - since,
       end: (outcome) => over(() => outcome && this.#ended(request, charges, now, outcome)),
-      giveBack: () => over(() => this.#correct(charges, { requests: 0, inputTokens: 0, outputTokens: 0 }, 0)),
+      giveBack: () => over(uncharge),
+      pause: () => {
+        this.#pass();
+        uncharge();
+        this.#dispatch();
+      },
     };
   }
 

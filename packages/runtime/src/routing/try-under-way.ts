@@ -2,7 +2,15 @@
 // 1. What it has cost is known in the moment in which its answer is read, so an abort at any later one does not lose it.
 // 2. A model enters its pace first, then it takes its part of the budget's room, as every request does: what waits for a pace
 //    holds no room that another one waits for which has its turn.
-import type { ModelFailure, ModelProvider, ModelRequest, ModelResponse, RouteStep, Usage } from "@proviso/core";
+import type {
+  ModelFailure,
+  ModelProvider,
+  ModelRequest,
+  ModelResponse,
+  PaceRequest,
+  RouteStep,
+  Usage,
+} from "@proviso/core";
 import { countUsage } from "@proviso/core/internal";
 import type { ModelDelta } from "@proviso/core/provider";
 import { untilAborted } from "../abort.ts";
@@ -119,8 +127,12 @@ export class TryUnderWay {
       if (entered !== undefined && !("end" in entered)) return unsent(this.provider, entered);
       turn = entered;
       const placing = this.#placed();
+      if (placing instanceof Promise) turn?.pause();
       const refused = placing instanceof Promise ? await placing : placing;
       if (refused !== undefined) return refused;
+      const again = turn?.again(this.#paceRequest(), { signal: request.signal, deadline: run.limits.deadline });
+      const heldBack = again instanceof Promise ? await again : again;
+      if (heldBack !== undefined) return unsent(this.provider, heldBack);
       request.signal.throwIfAborted();
       breakerEnds = breaker?.begin();
       const answering = turn === undefined ? this.#sent() : turn.send(() => this.#sent());
@@ -163,11 +175,15 @@ export class TryUnderWay {
     const isOwn = pacing === undefined || pacing === "off" || "lane" in pacing;
     const pace = isOwn ? paceOf(pacing, this.member.asked) : undefined;
     if (pace === undefined) return undefined;
-    const asked = { inputTokens: inputOf(run, request), outputTokens: boundOf(this.provider, run) ?? 0 };
-    return enterPace(pace, asked, { signal: request.signal, deadline: limits.deadline }, () => {
+    return enterPace(pace, this.#paceRequest(), { signal: request.signal, deadline: limits.deadline }, () => {
       this.#hasWaited = true;
       return this.#room.startPaceWait();
     });
+  }
+
+  #paceRequest(): PaceRequest {
+    const [run, request] = [this.#run, this.#request];
+    return { inputTokens: inputOf(run, request), outputTokens: boundOf(this.provider, run) ?? 0 };
   }
 
   /** Takes the room for an answer, where it is no chain; returns why it is not asked. */
