@@ -22,11 +22,18 @@ function encodings(secret: string): readonly string[] {
   return [secret, ...jsonTexts(secret), ...urlTexts(secret), ...base64Texts(secret)];
 }
 
-/** Returns a secret as JSON has it, and as JSON inside JSON has it. */
+/** What JSON may add to a secret, in characters. One of many backslashes would become twice as long each time. */
+const mostEscapes = 256;
+
+/** Returns a secret as JSON has it, and as JSON inside JSON has it, where few of its characters are escaped. */
 function jsonTexts(secret: string): readonly string[] {
   const texts: string[] = [];
   let text = secret;
-  for (let left = jsonInJson; left > 0; left--) texts.push((text = JSON.stringify(text).slice(1, -1)));
+  for (let left = jsonInJson; left > 0; left--) {
+    text = JSON.stringify(text).slice(1, -1);
+    if (text.length > secret.length + mostEscapes) break;
+    texts.push(text);
+  }
   return texts;
 }
 
