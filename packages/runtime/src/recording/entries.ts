@@ -98,8 +98,13 @@ export type EntryContent =
       readonly event: AppEvent;
       /** The call that dispatched it; undefined: the application did, beside the run's calls. */
       readonly callId: string | undefined;
-      /** The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call. */
+      /**
+       * The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call; where none
+       * dispatched it, an older record has not what calls had dispatched before it.
+       */
       readonly before?: number | undefined;
+      /** Its turn among what others dispatched before that event. Default 0. */
+      readonly order?: number | undefined;
       /** Whether a call inside of that one dispatched it. Default false. */
       readonly isInside?: true;
     }
@@ -110,6 +115,8 @@ export type EntryContent =
       readonly event: AppEvent;
       /** The `seq` of the framework's event before which it was reduced. */
       readonly before: number;
+      /** Its turn among what others dispatched before that event. Default 0. */
+      readonly order?: number | undefined;
     }
   | {
       readonly kind: "asked";

@@ -59,6 +59,8 @@ export interface PendingEvent {
   readonly callId: string;
   /** The number of the framework's event before which it was reduced. */
   readonly before: number;
+  /** Its turn among what others dispatched before that event. */
+  readonly order: number;
 }
 
 /** What was made while the transaction ran, and goes with it when it fails. */
