@@ -98,10 +98,7 @@ export type EntryContent =
       readonly event: AppEvent;
       /** The call that dispatched it; undefined: the application did, beside the run's calls. */
       readonly callId: string | undefined;
-      /**
-       * The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call; where none
-       * dispatched it, an older record has not what calls had dispatched before it.
-       */
+      /** The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call. */
       readonly before?: number | undefined;
       /** Its turn among what others dispatched before that event. Default 0. */
       readonly order?: number | undefined;
@@ -109,13 +106,10 @@ export type EntryContent =
       readonly isInside?: true;
     }
   | {
-      /** A call dispatched it and was undone: log slices alone have it. */
+      /** A call dispatched it and was undone: log slices alone have it. The other fields are those of "dispatched". */
       readonly kind: "undone";
-      /** The event as it was dispatched, without secrets. */
       readonly event: AppEvent;
-      /** The `seq` of the framework's event before which it was reduced. */
       readonly before: number;
-      /** Its turn among what others dispatched before that event. Default 0. */
       readonly order?: number | undefined;
     }
   | {

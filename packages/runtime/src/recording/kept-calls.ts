@@ -44,8 +44,8 @@ const ofCalls = new Set<FrameworkEvent["type"]>([
   "transaction.failed",
 ]);
 
-/** What asks for limits before a request is sent. */
-const ofRequests = new Set<string>(["checkRequest", "reserve"] satisfies readonly Asked[]);
+/** What asks for limits before a request is sent, or keeps it from being sent. */
+const ofRequests = new Set<string>(["checkRequest", "reserve", "unsent"] satisfies readonly (Asked | "unsent")[]);
 
 /** Answers the calls whose end stands in the record; undefined: it has none of them. */
 export async function keptCalls(
@@ -132,7 +132,7 @@ function placesOf(
     if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
     if (afterCalls.has(entry.kind)) return { end, isLast: false };
     // A limit that the next request met is left for its turn.
-    if (entry.kind === "stopped" && ofRequests.has(entry.by)) return { end, isLast: false };
+    if (entry.kind === "stopped" && isOfRequest(entry, entries.slice(place), run, ids)) return { end, isLast: false };
     // So is one that later calls of the turn met, for these.
     if (entry.kind === "stopped" && isOfOthers(entries.slice(place), run, ids)) return { end, isLast: false };
     // A question that ended the attempt is left, for what comes to it.
@@ -150,6 +150,17 @@ function placesOf(
     end = place + 1;
   }
   return { end, isLast: true };
+}
+
+/** Whether a limit ended what the next request waited for; the turn of an agent is a request whose calls may end behind it. */
+function isOfRequest(
+  { by, failure }: EntryOf<"stopped">,
+  behind: readonly JournalEntry[],
+  run: Run,
+  ids: ReadonlySet<string>,
+): boolean {
+  if (ofRequests.has(by)) return true;
+  return restoredFailure(failure).phase === "request" && !behind.some((later) => isEndOf(later, run, ids));
 }
 
 /** Whether the first call that ends behind a limit is none of these. */
