@@ -150,6 +150,7 @@ const table: Table = {
   attempt: {},
   drew: { value: anything },
   lasting: {},
+  fixed: {},
   started: begun,
   finished: begun,
   changed: { ...ofCall, resource: text, changes: anything },

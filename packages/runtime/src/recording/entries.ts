@@ -69,10 +69,7 @@ export type EntryContent =
       readonly params?: unknown;
     }
   | {
-      /**
-       * What the evaluation is given from here on. A replay goes through the whole record with what was given last, as the
-       * attempt did that gave it. Fields that are left out are as before.
-       */
+      /** What it is given from here on: a replay goes through the whole record with what was given last. Left out: as before. */
       readonly kind: "given";
       /** The params that the prompt is bound with, as JSON. */
       readonly params?: unknown;
@@ -178,6 +175,10 @@ export type EntryContent =
   | {
       /** The evaluation does not begin again any more, with another model: it changes what outlives the process. */
       readonly kind: "lasting";
+    }
+  | {
+      /** In a fork: the next call came to its end by a limit of the origin, or was given it, and not by its handler. */
+      readonly kind: "fixed";
     }
   | {
       readonly kind: "started";

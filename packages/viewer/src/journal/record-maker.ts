@@ -107,6 +107,7 @@ export class RecordMaker {
       case "waited":
       case "drew":
       case "lasting":
+      case "fixed":
       case "attempt":
       case "undone":
       case "started":
