@@ -6,6 +6,7 @@ import {
   isEvaluationFailure,
   provide,
   suspend,
+  toolOk,
   type ToolPolicy,
 } from "@proviso/core";
 import { createJournal, memoryJournal, type Effect, type Journal } from "@proviso/journal";
@@ -202,7 +203,7 @@ it("RPL-3 FRK-4 FRK-5 what a limit, or a given result, had made of a kept call i
   const cutOff = adapterOf({ toolCalls }).evaluate(prompt, { run: journal.run("r"), signal: stop.signal });
   await expect(cutOff).rejects.toMatchObject({ code: "aborted" });
   const forks = [
-    { of: { at: 2, result: "Given." }, again: ["stop", "last"] },
+    { of: { at: 2, result: toolOk("Given.") }, again: ["stop", "last"] },
     { of: { at: 3 }, again: ["first", "last"] },
   ];
   for (const { of, again } of forks) {

@@ -140,7 +140,7 @@ export class RecordedCalls {
 }
 
 /**
- * Returns what tells, entry by entry, whether a budget or a pace ended an evaluation inside a call in a way that does not come
+ * Returns what finds, entry by entry, whether a budget or a pace ended an evaluation inside a call in a way that does not come
  * again: the record has why only where it has the answer that was cut short, or the request that was refused.
  */
 function stopsInside(): (entry: JournalEntry) => boolean {

@@ -97,7 +97,7 @@ export type EntryContent =
       readonly callId: string | undefined;
       /** The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call. */
       readonly before?: number | undefined;
-      /** Its turn among what others dispatched before that event. Default 0. */
+      /** The turn that it had among what others dispatched before that event. Default 0. */
       readonly order?: number | undefined;
       /** Whether a call inside of that one dispatched it. Default false. */
       readonly isInside?: true;
@@ -177,7 +177,7 @@ export type EntryContent =
       readonly kind: "lasting";
     }
   | {
-      /** In a fork: the next call came to its end by a limit of the origin, or was given it, and not by its handler. */
+      /** The next end of a call is not its handler's: a limit of the fork's origin made it, or the fork was given it. */
       readonly kind: "fixed";
     }
   | {

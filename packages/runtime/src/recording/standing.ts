@@ -264,7 +264,6 @@ export function lostCalls(entries: readonly JournalEntry[]): readonly LostCall[]
 /** Returns the entries up to a step, without calls that were open then; undefined: there is no such step. 0: the beginning. */
 export function entriesToStep(standing: readonly JournalEntry[], step: number): readonly JournalEntry[] | undefined {
   if (step === 0) return standing.slice(0, 1);
-  const own = standing[0]?.evaluationId;
   const counter = new StepCounter();
   const cutAnswer = cutAnswerIn(standing);
   let steps = 0;

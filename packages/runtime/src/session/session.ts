@@ -81,7 +81,7 @@ class Core extends SessionState implements SessionCore {
   readonly dispatcher = new Dispatcher();
   seq: number;
   #watching: readonly ((event: AppEvent, order: number) => void)[] = noWatchers;
-  /** Who dispatched last, before which event; undefined: no call or watched application has. */
+  /** The last call or application that dispatched, and before which event; undefined: none has. */
   #turn: { seq: number; evaluationId: string; callId: string; order: number } | undefined;
   #poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
 

@@ -57,9 +57,8 @@ export interface PendingEvent {
     readonly observing: { app(event: AppEvent): void } | undefined;
   };
   readonly callId: string;
-  /** The number of the framework's event before which it was reduced. */
+  /** The number of the framework's event before which it was reduced, and the turn that it had among others there. */
   readonly before: number;
-  /** Its turn among what others dispatched before that event. */
   readonly order: number;
 }
 
