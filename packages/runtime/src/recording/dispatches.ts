@@ -36,8 +36,8 @@ export class Dispatches {
     this.#waiting.sort((a, b) => b.before - a.before || b.order - a.order || b.entry.index - a.entry.index);
   }
 
-  /** Reduces what was reduced before the event of this number; `order`: where it was before this turn. */
-  reduceBefore(seq: number, order = Infinity): void {
+  /** Reduces what was reduced before the event of this number, and there before this turn. */
+  reduceBefore(seq: number, order: number): void {
     const isBefore = (next: Placed): boolean => next.before < seq || (next.before === seq && next.order < order);
     for (let next = this.#waiting.at(-1); next !== undefined && isBefore(next); next = this.#waiting.at(-1)) {
       this.#waiting.pop();

@@ -218,7 +218,7 @@ const noReceivers = { watch: undefined, observing: undefined };
 
 function emitAgain(event: FrameworkEvent, { run, isEmitted, dispatches }: Delivery, fate?: Fate): void {
   const { core, watch, observing } = run;
-  dispatches?.reduceBefore(event.seq);
+  dispatches?.reduceBefore(event.seq, Infinity);
   core.renumber(event.seq);
   core.passOver();
   const whole = frozenJson(event);
@@ -236,7 +236,7 @@ export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
   if (entry.kind !== "dispatched" || entry.callId !== undefined) return;
   const event = frozenInDepth(entry.event);
   const { core } = delivery.run;
-  if (entry.before !== undefined) delivery.dispatches?.reduceBefore(entry.before, entry.order);
+  if (entry.before !== undefined) delivery.dispatches?.reduceBefore(entry.before, entry.order ?? 0);
   core.reduceConcurrent(event);
   if (delivery.isEmitted) core.notify(event);
 }
