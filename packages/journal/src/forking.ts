@@ -2,7 +2,7 @@
 import { DefinitionError, JournalError, type ToolReturn, type ToolResult } from "@proviso/core";
 import { returnedResult, shortHash, toJsonValue } from "@proviso/core/internal";
 import { namedValue } from "@proviso/runtime/internal";
-import { entriesToStep, standingEntries, withDecisions, type JournalEntry } from "@proviso/runtime/recording";
+import { entriesToStep, fixedAt, standingEntries, withDecisions, type JournalEntry } from "@proviso/runtime/recording";
 import type { ReadRun } from "./reading.ts";
 
 /** A step of a run. */
@@ -74,7 +74,7 @@ function withResult(entries: readonly JournalEntry[], { id, at, result }: ForkPo
       return callIds.length === 0 ? [] : [{ ...entry, callIds }];
     }
     if (entry.kind !== "event" || entry.event.type !== "tool.invoked" || entry.event.callId !== callId) return [entry];
-    return [{ ...entry, event: { ...entry.event, result: shown } }];
+    return [fixedAt(entry), { ...entry, event: { ...entry.event, result: shown } }];
   });
   const { turn } = entries.findLast((entry) => "turn" in entry) as { readonly turn: number };
   const { index, attempt, at: time, evaluationId, isVoid } = last as JournalEntry;

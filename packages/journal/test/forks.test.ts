@@ -6,6 +6,7 @@ import {
   isEvaluationFailure,
   provide,
   suspend,
+  toolOk,
   type ToolPolicy,
 } from "@proviso/core";
 import { createJournal, memoryJournal, type Effect, type Journal } from "@proviso/journal";
@@ -175,4 +176,44 @@ it("EFF-2 describe says of each call whether it began, counts, was undone, or is
   });
   expect(resumed).toEqual([{ callId: "c2", name: "write" }]);
   expect(asked).toEqual(['{"path":"b"}']);
+});
+
+/** A prompt whose tool says its text, and is stopped at the text that stops. */
+function saying(stop: AbortController, ran: string[]) {
+  const speak = defineTool({
+    name: "speak",
+    description: "Speaks.",
+    input: z.object({ text: z.string() }),
+    idempotent: true,
+    async execute({ text }, { signal }) {
+      ran.push(text);
+      if (text !== "stop" || stop.signal.aborted) return text;
+      stop.abort();
+      return new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve(text)));
+    },
+  });
+  return definePrompt({ key: "speaks", sections: [{ key: "t", text: "Speak.", tools: [speak] }] }).bind();
+}
+
+it("RPL-3 FRK-4 FRK-5 what a limit, or a given result, had made of a kept call is answered again, and other calls run", async () => {
+  const journal = memoryJournal();
+  const [stop, ran]: [AbortController, string[]] = [new AbortController(), []];
+  const prompt = saying(stop, ran);
+  const toolCalls = ["first", "stop", "last"].map((text) => ({ name: "speak", arguments: { text } }));
+  const cutOff = adapterOf({ toolCalls }).evaluate(prompt, { run: journal.run("r"), signal: stop.signal });
+  await expect(cutOff).rejects.toMatchObject({ code: "aborted" });
+  const forks = [
+    { of: { at: 2, result: toolOk("Given.") }, again: ["stop", "last"] },
+    { of: { at: 3 }, again: ["first", "last"] },
+  ];
+  for (const { of, again } of forks) {
+    const id = `at ${of.at}`;
+    const done = await adapterOf({ text: "Done." }).evaluate(prompt, { run: journal.fork("r", { ...of, id }) });
+    for (const tools of ["recorded", "run"] as const) {
+      ran.length = 0;
+      const { messages } = await adapterOf().evaluate(prompt, { run: journal.replay(id, { tools }) });
+      expect(messages).toEqual(done.messages);
+      expect(ran).toEqual(tools === "run" ? again : []);
+    }
+  }
 });

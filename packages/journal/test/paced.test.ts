@@ -63,3 +63,36 @@ test("RSM-2 RPL-1 a run whose requests waited for their turn goes on, and replay
   expect(await evaluate(holding(9))).toMatchObject({ text: "Noted.", run: { keptSteps: 2 } });
   expect((await replay(prompt, journal.replay("r1"))).response?.text).toBe("Noted.");
 });
+
+/** A pace that lets this many requests go, and then does with the next one what is given. */
+function lettingGo(count: number, then: Pace["enter"]): Pace {
+  let left = count;
+  const free = holding();
+  return { ...free, enter: (...asked) => (left-- > 0 ? free.enter(...asked) : then(...asked)) };
+}
+
+test.each([0, 1, 2])(
+  "RPL-1 RPL-3 a run replays whose pace refused a request, or held it back until a limit, after turns with calls: %i",
+  async (turns) => {
+    const journal = memoryJournal();
+    const stop = new AbortController();
+    const refuse: Pace["enter"] = async () => ({ ok: false, reason: "deadline", retryAfterMs: 900 });
+    const abort: Pace["enter"] = async () => {
+      stop.abort();
+      return new Promise(() => {});
+    };
+    for (const [id, then] of Object.entries({ refuse, abort })) {
+      const session = createSession({ id });
+      const events = heard(session);
+      const adapter = modelAdapter(scriptedModel([call, call]));
+      const given = { session, run: journal.run(id), pacing: lettingGo(turns, then), signal: stop.signal };
+      const failed: unknown = await adapter.evaluate(prompt, given).catch((error: unknown) => error);
+      expect(failed).toMatchObject({ code: id === "refuse" ? "throttled" : "aborted" });
+      for (const tools of ["recorded", "run"] as const) {
+        const replayed = await replay(prompt, journal.replay(id, { tools }));
+        expect(replayed.events).toEqual(events);
+        expect(replayed.failure).toMatchObject({ message: (failed as Error).message });
+      }
+    }
+  },
+);

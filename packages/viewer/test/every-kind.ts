@@ -161,6 +161,7 @@ const contents: Contents = {
   attempt: {},
   drew: { value: { costUsd: 0.1 } },
   lasting: {},
+  fixed: {},
   started: handler,
   finished: handler,
   changed: { turn: 1, callId: "c1", resource: "files", changes: ["a"] },

@@ -23,7 +23,7 @@ export interface RecordedCall {
   readonly dispatched: readonly unknown[];
   /** Whether its handler did not begin because an earlier attempt may have done it: that does not come again. */
   readonly isUnknown: boolean;
-  /** Whether a limit was met before its end: that does not come again. */
+  /** Whether a limit was met before its end, or a fork was given that: it does not come again. */
   readonly isStopped: boolean;
   /** How deep the evaluations inside it might go; undefined: to the default. */
   readonly maxDepth: number | undefined;
@@ -57,6 +57,7 @@ export class RecordedCalls {
     const stopped = new Set<number>();
     let turn = 0;
     let maxDepth: number | undefined;
+    let isFixed = false;
     const isStoppedInside = stopsInside();
     for (const entry of entries) {
       const { evaluationId } = entry;
@@ -71,6 +72,7 @@ export class RecordedCalls {
         this.#last = keyOf(turn, callId ?? "");
       }
       if (entry.kind === "stopped") stopped.add(turn);
+      if (entry.kind === "fixed") isFixed = true;
       if (entry.kind === "started") this.#keys.set(keyOf(entry.turn, entry.callId), entry.idempotencyKey);
       if (entry.kind === "event" && entry.event.type === "run.resumed") {
         for (const { callId } of entry.event.unknown) unknown.add(callId);
@@ -85,7 +87,9 @@ export class RecordedCalls {
       if (entry.kind === "event" && entry.event.type === "tool.invoked") {
         const { event } = entry;
         const isUnknown = unknown.has(event.callId) && !this.#keys.has(keyOf(event.turn, event.callId));
-        this.#ended(event, { isUnknown, isStopped: stopped.has(event.turn), maxDepth, at: entry.at });
+        const isStopped = isFixed || stopped.has(event.turn);
+        this.#ended(event, { isUnknown, isStopped, maxDepth, at: entry.at });
+        isFixed = false;
       }
     }
   }
@@ -136,7 +140,7 @@ export class RecordedCalls {
 }
 
 /**
- * Returns what knows, entry by entry, whether a budget or a pace ended an evaluation inside a call in a way that does not come
+ * Returns what finds, entry by entry, whether a budget or a pace ended an evaluation inside a call in a way that does not come
  * again: the record has why only where it has the answer that was cut short, or the request that was refused.
  */
 function stopsInside(): (entry: JournalEntry) => boolean {

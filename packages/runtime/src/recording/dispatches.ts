@@ -6,17 +6,18 @@ import type { EntryOf, JournalEntry } from "./entries.ts";
 
 type Dispatched = EntryOf<"dispatched"> | EntryOf<"undone">;
 
-/** An application's event that is delivered when its call counts. */
-export interface Delivered {
-  readonly event: AppEvent;
-  /** Whether a call inside of that one dispatched it: the stream does not have it. */
-  readonly isInside: boolean;
+/** What a call had dispatched, and where. */
+interface Placed {
+  readonly entry: Dispatched;
+  readonly isUndone: boolean;
+  readonly before: number;
+  readonly order: number;
 }
 
 /** The application's events among these entries that calls had dispatched. */
 export class Dispatches {
-  /** Events that were reduced before another one than the end of their call, the last one first. */
-  readonly #early: Dispatched[] = [];
+  /** Events that are not reduced yet, the last one first. */
+  readonly #waiting: Placed[] = [];
   /** What was read of an entry: the same object for session, listeners and record. */
   readonly #events = new Map<number, AppEvent>();
   readonly #core: SessionCore;
@@ -24,43 +25,35 @@ export class Dispatches {
   /** `isUndone`: whether a dispatch was undone although its call counts. */
   constructor(entries: readonly JournalEntry[], core: SessionCore, isUndone: (entry: JournalEntry) => boolean) {
     this.#core = core;
+    let end = 0;
     for (const entry of entries) {
-      if (entry.kind === "undone" || (entry.kind === "dispatched" && entry.before !== undefined)) {
-        const { event, before = 0 } = entry;
-        this.#early.push(isUndone(entry) ? { ...entry, kind: "undone", event, before } : entry);
-      }
+      if (entry.kind === "event" && entry.event.type === "tool.invoked") end = entry.event.seq;
+      const isOfCall = entry.kind === "undone" || (entry.kind === "dispatched" && entry.callId !== undefined);
+      if (!isOfCall) continue;
+      const { before = end, order = 0 } = entry;
+      this.#waiting.push({ entry, isUndone: entry.kind === "undone" || isUndone(entry), before, order });
     }
-    this.#early.sort((a, b) => (b.before ?? 0) - (a.before ?? 0) || b.index - a.index);
+    this.#waiting.sort((a, b) => b.before - a.before || b.order - a.order || b.entry.index - a.entry.index);
   }
 
-  /** Reduces what was reduced before the event of this number. */
-  reduceBefore(seq: number): void {
-    for (let next = this.#early.at(-1); next !== undefined && (next.before ?? 0) <= seq; next = this.#early.at(-1)) {
-      this.#early.pop();
-      const event = this.#eventOf(next);
-      const { evaluationId } = next;
-      if (next.kind === "undone") reduceInLogs(this.#core, event, evaluationId);
-      else this.#core.reduce(event, { evaluationId, callId: next.callId });
+  /** Reduces what was reduced before the event of this number, and there before this turn. */
+  reduceBefore(seq: number, order: number): void {
+    const isBefore = (next: Placed): boolean => next.before < seq || (next.before === seq && next.order < order);
+    for (let next = this.#waiting.at(-1); next !== undefined && isBefore(next); next = this.#waiting.at(-1)) {
+      this.#waiting.pop();
+      const { entry, isUndone } = next;
+      const { evaluationId } = entry;
+      const event = this.eventOf(entry);
+      if (isUndone) reduceInLogs(this.#core, event, evaluationId);
+      else this.#core.reduce(event, { evaluationId, callId: "callId" in entry ? entry.callId : undefined });
     }
   }
 
-  /** Reduces the rest of what a call had dispatched, and returns all of it in its order. `after`: the entries behind its end. */
-  ended(callId: string, after: Iterable<JournalEntry>): readonly Delivered[] {
-    const delivered: Delivered[] = [];
-    for (const entry of after) {
-      if (entry.kind !== "dispatched" || entry.callId !== callId) break;
-      const event = this.#eventOf(entry);
-      delivered.push({ event, isInside: entry.isInside === true });
-      if (entry.before === undefined) this.#core.reduce(event, { evaluationId: entry.evaluationId, callId });
-    }
-    return delivered;
-  }
-
-  #eventOf({ index, ...entry }: Dispatched): AppEvent {
-    const known = this.#events.get(index);
-    const event = known ?? frozenInDepth(entry.event);
-    this.#events.set(index, event);
-    return event;
+  /** The event of an entry, as it was reduced. */
+  eventOf({ index, event }: Dispatched): AppEvent {
+    const known = this.#events.get(index) ?? frozenInDepth(event);
+    this.#events.set(index, known);
+    return known;
   }
 }
 

@@ -69,10 +69,7 @@ export type EntryContent =
       readonly params?: unknown;
     }
   | {
-      /**
-       * What the evaluation is given from here on. A replay goes through the whole record with what was given last, as the
-       * attempt did that gave it. Fields that are left out are as before.
-       */
+      /** What it is given from here on: a replay goes through the whole record with what was given last. Left out: as before. */
       readonly kind: "given";
       /** The params that the prompt is bound with, as JSON. */
       readonly params?: unknown;
@@ -100,16 +97,17 @@ export type EntryContent =
       readonly callId: string | undefined;
       /** The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call. */
       readonly before?: number | undefined;
+      /** The turn that it had among what others dispatched before that event. Default 0. */
+      readonly order?: number | undefined;
       /** Whether a call inside of that one dispatched it. Default false. */
       readonly isInside?: true;
     }
   | {
-      /** A call dispatched it and was undone: log slices alone have it. */
+      /** A call dispatched it and was undone: log slices alone have it. The other fields are those of "dispatched". */
       readonly kind: "undone";
-      /** The event as it was dispatched, without secrets. */
       readonly event: AppEvent;
-      /** The `seq` of the framework's event before which it was reduced. */
       readonly before: number;
+      readonly order?: number | undefined;
     }
   | {
       readonly kind: "asked";
@@ -177,6 +175,10 @@ export type EntryContent =
   | {
       /** The evaluation does not begin again any more, with another model: it changes what outlives the process. */
       readonly kind: "lasting";
+    }
+  | {
+      /** The next end of a call is not its handler's: a limit of the fork's origin made it, or the fork was given it. */
+      readonly kind: "fixed";
     }
   | {
       readonly kind: "started";

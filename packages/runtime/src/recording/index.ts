@@ -11,6 +11,7 @@ export {
   endsNotKnown,
   entriesToReplay,
   entriesToStep,
+  fixedAt,
   isAtRest,
   lastingEnd,
   lostCalls,

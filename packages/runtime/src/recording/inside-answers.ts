@@ -61,7 +61,7 @@ export class InsideAnswers {
       if (!evaluation.isAbortedAfter(answer.place)) return answer.entry;
       return this.#leftBehind(run, 0).then(() => answer.entry);
     };
-    return this.#whenIts(run, evaluation, answer)?.then(given) ?? given();
+    return this.#whenIts(run, evaluation.call, answer)?.then(given) ?? given();
   }
 
   /** Why the last answer is not whole, with its text; undefined: no budget is the reason. */
@@ -89,7 +89,7 @@ export class InsideAnswers {
   over(run: Run): Promise<void> | undefined {
     this.#steps += 1;
     const evaluation = this.#recorded.get(run.evaluationId);
-    const turn = this.#whenIts(run, evaluation, evaluation?.end);
+    const turn = this.#whenIts(run, evaluation?.call, evaluation?.end);
     if (turn !== undefined) return turn.then(() => evaluation?.cameTo());
     evaluation?.cameTo();
     return undefined;
@@ -104,23 +104,41 @@ export class InsideAnswers {
     const isKnown = first !== undefined || calls.some(({ id }) => turnOfCall(run, evaluation, "tool.invoked", id));
     // The evaluation was aborted just before they began.
     if (!isKnown && evaluation?.wasAborted === true) return this.#leftBehind(run, 0);
-    return this.#whenIts(run, evaluation, first)?.then(() => undefined);
+    return this.#whenIts(run, evaluation?.call, first)?.then(() => undefined);
   }
 
-  /** What a call of an evaluation inside came to, when it is its turn to end. */
+  /** What a call came to, when it is its turn to end: that stops what it has left behind. */
   ended<T>(run: Run, callId: string, end: T | Promise<T>): T | Promise<T> {
-    const evaluation = this.#recorded.get(run.evaluationId);
     return after(end, (invocation) => {
-      const turn = turnOfCall(run, evaluation, "tool.invoked", callId);
-      if (turn === undefined && evaluation?.wasAborted === true) return this.#leftBehind(run, 0).then(() => invocation);
-      return this.#whenIts(run, evaluation, turn)?.then(() => invocation) ?? invocation;
+      const ending = run.isInside ? this.#endingInside(run, callId) : this.#ending(run, callId);
+      return ending?.then(() => invocation) ?? invocation;
     });
   }
 
+  #ending(run: Run, callId: string): Promise<void> | undefined {
+    this.#steps += 1;
+    const call = this.#inside.ended.get(keyOfCall({ type: "tool.invoked", turn: run.turn, callId }));
+    return this.#whenIts(run, call, call?.ends);
+  }
+
+  #endingInside(run: Run, callId: string): Promise<void> | undefined {
+    const evaluation = this.#recorded.get(run.evaluationId);
+    const turn = turnOfCall(run, evaluation, "tool.invoked", callId);
+    if (turn === undefined) return evaluation?.wasAborted === true ? this.#leftBehind(run, 0) : undefined;
+    const waiting = this.#whenIts(run, evaluation?.call, turn);
+    if (waiting !== undefined) return waiting.then(() => evaluation?.handled(turn));
+    evaluation?.handled(turn);
+    return undefined;
+  }
+
   /** Resolves when all before it has come, or a limit ends the evaluation; undefined: nothing has to be waited for. */
-  #whenIts(run: Run, of: InsideEvaluation | undefined, turn: Turn | undefined): Promise<void> | undefined {
-    if (of === undefined || turn === undefined) return undefined;
-    const { order } = of.call;
+  #whenIts(
+    run: Run,
+    call: Pick<InsideEvaluation["call"], "order"> | undefined,
+    turn: Turn | undefined,
+  ): Promise<void> | undefined {
+    if (call === undefined || turn === undefined) return undefined;
+    const { order } = call;
     const { from, waitedMs, isAfterOthers } = turn;
     const waiting = order.turnOf(from, waitedMs);
     if (waiting === undefined && !isAfterOthers) return undefined;

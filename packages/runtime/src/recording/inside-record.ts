@@ -47,8 +47,15 @@ class InsideCall {
   /** Whether an evaluation inside it was aborted, as it is where the handler returns before. */
   hasAborted = false;
   readonly open = new Set<InsideRequest & { readonly at: number }>();
+  /** When it ends: all that it had left behind comes to before, comes before. undefined: the record has no end of it. */
+  ends: Turn | undefined;
+  readonly #beganAt: number;
   #places = 0;
   #last: (Omit<Turn, "waitedMs"> & { readonly of: InsideEvaluation; readonly what: What }) | undefined;
+
+  constructor(beganAt: number) {
+    this.#beganAt = beganAt;
+  }
 
   next(of: InsideEvaluation, what: What): Omit<Turn, "waitedMs"> {
     const last = this.#last;
@@ -65,6 +72,9 @@ class InsideCall {
   end(at: number): void {
     for (const request of this.open) request.waitedMs = at - request.at;
     this.open.clear();
+    const place = this.#places;
+    // What handlers of an evaluation that is aborted then have come to stands when they have gone on.
+    this.ends = { place, from: place, waitedMs: at - this.#beganAt, isAfterOthers: this.hasAborted };
   }
 }
 
@@ -81,6 +91,8 @@ export class InsideEvaluation {
   #hasAsked = false;
   readonly #places: number[] = [];
   #came = 0;
+  /** The place of what it began last, a request or a call, or of an answer. */
+  #lastBegun = -1;
   #lastAt: number;
   /** The calls that have failed since it came to anything else: it may be that they were stopped. */
   #failed: string[] = [];
@@ -104,6 +116,11 @@ export class InsideEvaluation {
   /** Whether it was aborted before it came to anything after a place. */
   isAbortedAfter(place: number): boolean {
     return this.wasAborted && this.#places.at(-1) === place;
+  }
+
+  /** A call's handler has ended. Where the evaluation was aborted before it had anything more, the call ends with the others. */
+  handled({ place }: Turn): void {
+    if (this.wasAborted && place > this.#lastBegun) this.call.order.came(place);
   }
 
   asked({ at }: EntryOf<"asked">): InsideRequest {
@@ -152,6 +169,7 @@ export class InsideEvaluation {
     const waitedMs = at - this.#lastAt;
     this.#lastAt = at;
     if (what === "answer" || what === "request") this.#failed = [];
+    if (what !== "tool.invoked" && what !== "end") this.#lastBegun = next.place;
     this.#places.push(next.place);
     return { ...next, waitedMs };
   }
@@ -163,12 +181,15 @@ export interface InsideRecord {
   readonly requests: ReadonlyMap<string, InsideRequest[]>;
   /** The ids of calls that evaluations inside were aborted in. */
   readonly aborting: ReadonlySet<string>;
+  /** The calls of the run's own evaluation that have others inside, by `keyOfCall` of their end. */
+  readonly ended: ReadonlyMap<string, Pick<InsideCall, "order" | "ends">>;
 }
 
 export function readInside(entries: readonly JournalEntry[]): InsideRecord {
   const own = entries[0]?.evaluationId;
   const requests = new Map<string, InsideRequest[]>();
   const aborting = new Set<string>();
+  const endedCalls = new Map<string, InsideCall>();
   /** The calls that have not ended, by their id. */
   const calls = new Map<string, InsideCall>();
   /** The last one of each id. */
@@ -182,13 +203,15 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
       if (evaluationId === own) {
         if (event.type !== "tool.invoked") continue;
         const ended = calls.get(event.callId);
-        ended?.end(at);
-        if (ended?.hasAborted === true) aborting.add(event.callId);
+        if (ended === undefined) continue;
+        ended.end(at);
+        if (ended.hasAborted) aborting.add(event.callId);
+        endedCalls.set(keyOfCall(event), ended);
         calls.delete(event.callId);
       } else if (parent !== undefined) {
         const isFirst = parent.evaluationId === own;
         const call =
-          (isFirst ? calls.get(parent.callId) : evaluations.get(parent.evaluationId)?.call) ?? new InsideCall();
+          (isFirst ? calls.get(parent.callId) : evaluations.get(parent.evaluationId)?.call) ?? new InsideCall(at);
         if (isFirst) calls.set(parent.callId, call);
         const isEnd = event.type === "prompt.executed" || event.type === "prompt.failed";
         let evaluation = evaluations.get(evaluationId);
@@ -212,5 +235,5 @@ export function readInside(entries: readonly JournalEntry[]): InsideRecord {
   }
   const turns = all.flatMap((evaluation) => [...evaluation.turns.values()]);
   for (const list of [...requests.values(), ...turns]) list.reverse();
-  return { requests, aborting };
+  return { requests, aborting, ended: endedCalls };
 }

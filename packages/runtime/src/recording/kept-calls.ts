@@ -44,8 +44,8 @@ const ofCalls = new Set<FrameworkEvent["type"]>([
   "transaction.failed",
 ]);
 
-/** What asks for limits before a request is sent. */
-const ofRequests = new Set<string>(["checkRequest", "reserve"] satisfies readonly Asked[]);
+/** What asks for limits before a request is sent, or keeps it from being sent. */
+const ofRequests = new Set<string>(["checkRequest", "reserve", "unsent"] satisfies readonly (Asked | "unsent")[]);
 
 /** Answers the calls whose end stands in the record; undefined: it has none of them. */
 export async function keptCalls(
@@ -62,7 +62,7 @@ export async function keptCalls(
   const delivery = { ...given, dispatches: new Dispatches(entries, run.core, () => false) };
   const blocks = new Map<string, string[]>();
   let stop: Failure | undefined;
-  for (const [place, entry] of entries.entries()) {
+  for (const entry of entries) {
     if (entry.kind === "resumed") continue;
     delivery.timed(entry.at);
     const isOwn = entry.evaluationId === run.evaluationId;
@@ -83,14 +83,14 @@ export async function keptCalls(
       // The answers of these calls say so, and no evaluation goes on from changes that were lost.
       if (event.type === "transaction.failed") run.faults.push(faultOf(event));
       const isEnd = event.type === "tool.invoked" && ends.get(event.callId) === event;
-      if (isEnd && event.result.success) emitSuccess(event, behind(entries, place), delivery);
-      else emitAgain(event, delivery, undone.get(entry));
+      emitAgain(event, delivery, undone.get(entry));
       if (isEnd) {
         run.toolResults.push(event);
         await openResultFiles(run, event.result);
       }
     }
-    if (entry.kind === "dispatched" && entry.callId === undefined) emitEntry(entry, delivery);
+    if (entry.kind === "dispatched" && entry.callId !== undefined) deliver(entry, delivery);
+    else if (entry.kind === "dispatched") emitEntry(entry, delivery);
   }
   orderResults(run.toolResults, run.toolResults.length - ends.size, calls);
   const answers = calls.map((call): ToolMessage | undefined => {
@@ -132,7 +132,7 @@ function placesOf(
     if (entry.evaluationId !== run.evaluationId || entry.kind === "resumed") continue;
     if (afterCalls.has(entry.kind)) return { end, isLast: false };
     // A limit that the next request met is left for its turn.
-    if (entry.kind === "stopped" && ofRequests.has(entry.by)) return { end, isLast: false };
+    if (entry.kind === "stopped" && isOfRequest(entry, entries.slice(place), run, ids)) return { end, isLast: false };
     // So is one that later calls of the turn met, for these.
     if (entry.kind === "stopped" && isOfOthers(entries.slice(place), run, ids)) return { end, isLast: false };
     // A question that ended the attempt is left, for what comes to it.
@@ -150,6 +150,17 @@ function placesOf(
     end = place + 1;
   }
   return { end, isLast: true };
+}
+
+/** Whether a limit ended what the next request waited for; the turn of an agent is a request whose calls may end behind it. */
+function isOfRequest(
+  { by, failure }: EntryOf<"stopped">,
+  behind: readonly JournalEntry[],
+  run: Run,
+  ids: ReadonlySet<string>,
+): boolean {
+  if (ofRequests.has(by)) return true;
+  return restoredFailure(failure).phase === "request" && !behind.some((later) => isEndOf(later, run, ids));
 }
 
 /** Whether the first call that ends behind a limit is none of these. */
@@ -184,28 +195,21 @@ function endsIn(
   return ends;
 }
 
-/** The entries behind a place, without a copy: of them a call needs few. */
-function* behind(entries: readonly JournalEntry[], place: number): Generator<JournalEntry, void, undefined> {
-  for (let next = place + 1; next < entries.length; next++) yield entries[next] as JournalEntry;
-}
-
 /** What a successful call had dispatched was reduced before its end, and is delivered after it. */
-function emitSuccess(event: ToolInvoked, after: Iterable<JournalEntry>, delivery: Delivery): void {
-  const { core, attempt, watch, observing } = delivery.run;
-  delivery.dispatches?.reduceBefore(event.seq);
-  const dispatched = delivery.dispatches?.ended(event.callId, after) ?? [];
-  emitAgain(event, delivery);
-  for (const { event: each, isInside } of dispatched) {
-    const by = isInside ? noReceivers : { watch, observing };
-    // Listeners receive it when the attempt counts.
-    if (attempt !== undefined) {
-      delivery.delivering.add(each);
-      attempt.pendingEvents.push({ event: each, by, callId: event.callId, before: event.seq });
-    } else if (delivery.isEmitted) {
-      core.notify(each);
-      by.watch?.({ type: "app", event: each });
-      by.observing?.app(each);
-    }
+function deliver(entry: EntryOf<"dispatched">, { run, dispatches, delivering, isEmitted }: Delivery): void {
+  const { core, attempt, watch, observing } = run;
+  const event = dispatches?.eventOf(entry);
+  if (event === undefined) return;
+  const { callId = "", isInside = false, before = 0, order = 0 } = entry;
+  const by = isInside ? noReceivers : { watch, observing };
+  // Listeners receive it when the attempt counts.
+  if (attempt !== undefined) {
+    delivering.add(event);
+    attempt.pendingEvents.push({ event, by, callId, before, order });
+  } else if (isEmitted) {
+    core.notify(event);
+    by.watch?.({ type: "app", event });
+    by.observing?.app(event);
   }
 }
 
@@ -214,7 +218,7 @@ const noReceivers = { watch: undefined, observing: undefined };
 
 function emitAgain(event: FrameworkEvent, { run, isEmitted, dispatches }: Delivery, fate?: Fate): void {
   const { core, watch, observing } = run;
-  dispatches?.reduceBefore(event.seq);
+  dispatches?.reduceBefore(event.seq, Infinity);
   core.renumber(event.seq);
   core.passOver();
   const whole = frozenJson(event);
@@ -232,6 +236,7 @@ export function emitEntry(entry: JournalEntry, delivery: Delivery): void {
   if (entry.kind !== "dispatched" || entry.callId !== undefined) return;
   const event = frozenInDepth(entry.event);
   const { core } = delivery.run;
+  if (entry.before !== undefined) delivery.dispatches?.reduceBefore(entry.before, entry.order ?? 0);
   core.reduceConcurrent(event);
   if (delivery.isEmitted) core.notify(event);
 }
@@ -251,13 +256,9 @@ export function reduceAll(entries: readonly JournalEntry[], core: Run["core"]): 
     timed: () => {},
     dispatches: new Dispatches(entries, core, dispatchesUndone(entries, undone)),
   };
-  for (const [place, entry] of entries.entries()) {
-    if (entry.kind === "dispatched") emitEntry(entry, delivery);
-    if (entry.kind !== "event") continue;
-    const { event } = entry;
-    const isSuccess = event.type === "tool.invoked" && event.result.success && !undone.has(entry);
-    if (isSuccess) emitSuccess(event, behind(entries, place), delivery);
-    else emitAgain(event, delivery, undone.get(entry));
+  for (const entry of entries) {
+    if (entry.kind === "event") emitAgain(entry.event, delivery, undone.get(entry));
+    else emitEntry(entry, delivery);
   }
 }
 

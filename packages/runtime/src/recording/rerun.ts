@@ -248,8 +248,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     if (recorded !== undefined) run.maxDepth = recorded.maxDepth ?? defaultMaxDepth;
     const given = this.#decisions.result(run, parts.call, false);
     if (given !== undefined) return parts.checked(given);
-    if (run.isInside) return this.inside.ended(run, parts.call.id, parts.execute());
-    if (recorded?.isUnknown !== true) return parts.execute();
+    if (recorded?.isUnknown !== true) return this.inside.ended(run, parts.call.id, parts.execute());
     const { result } = recorded.end;
     return result.success ? parts.checked(result.value) : parts.refused(result.message);
   }

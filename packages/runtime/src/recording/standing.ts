@@ -264,7 +264,6 @@ export function lostCalls(entries: readonly JournalEntry[]): readonly LostCall[]
 /** Returns the entries up to a step, without calls that were open then; undefined: there is no such step. 0: the beginning. */
 export function entriesToStep(standing: readonly JournalEntry[], step: number): readonly JournalEntry[] | undefined {
   if (step === 0) return standing.slice(0, 1);
-  const own = standing[0]?.evaluationId;
   const counter = new StepCounter();
   const cutAnswer = cutAnswerIn(standing);
   let steps = 0;
@@ -273,11 +272,26 @@ export function entriesToStep(standing: readonly JournalEntry[], step: number): 
     if (steps === step && place === cutAnswer) return entriesToStep(standing, step - 1);
     if (steps === step) {
       const kept = standing.slice(0, feedbackAfter(standing, place) + 1);
-      // What goes on from here has limits of its own.
-      const isMet = ({ kind, evaluationId }: JournalEntry): boolean => kind === "stopped" && evaluationId === own;
-      return keptOf(kept.filter((each) => each.kind !== "resumed" && !isMet(each)));
+      return keptOf(withoutLimits(kept.filter(({ kind }) => kind !== "resumed")));
     }
     if (steps > step) return undefined;
   }
   return undefined;
+}
+
+/** What goes on from these entries has limits of its own, but what the old ones made of calls stands. */
+function withoutLimits(entries: readonly JournalEntry[]): readonly JournalEntry[] {
+  const own = entries[0]?.evaluationId;
+  const stop = entries.findIndex(({ kind, evaluationId }) => kind === "stopped" && evaluationId === own);
+  if (stop === -1) return entries;
+  return entries.flatMap((entry, place): readonly JournalEntry[] => {
+    if (place < stop || entry.evaluationId !== own) return [entry];
+    if (entry.kind === "stopped") return [];
+    return entry.kind === "event" && entry.event.type === "tool.invoked" ? [fixedAt(entry), entry] : [entry];
+  });
+}
+
+/** Returns the entry which says that a call does not come to its end by its handler, for the entry of that end. */
+export function fixedAt({ index, attempt, at, evaluationId, isVoid }: JournalEntry): JournalEntry {
+  return { index, attempt, at, evaluationId, isVoid, kind: "fixed" };
 }

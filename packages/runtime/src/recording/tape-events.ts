@@ -75,14 +75,14 @@ export class TapeEvents extends TapeEntries {
     return { event: isSame ? frozenJson(event) : numbered, isEmitted: this.isReplay };
   }
 
-  dispatched(run: Run, { event, callId, before, by }: PendingEvent): boolean {
+  dispatched(run: Run, { event, callId, before, order, by }: PendingEvent): boolean {
     if (!this.isLive) return this.isReplay;
     if (this.fault !== undefined || this.delivering.has(event)) return true;
     this.tick();
     // Listeners receive it later where an attempt is under way.
     if (run.attempt !== undefined) this.delivering.add(event);
     // The last event is the end of the call.
-    const place = before === run.core.nextSeq - 1 ? {} : { before };
+    const place = before === run.core.nextSeq - 1 && order === 0 ? {} : placeOf(before, order);
     this.#keep(run.evaluationId, event, (copy) => ({
       kind: "dispatched",
       event: copy,
@@ -95,16 +95,17 @@ export class TapeEvents extends TapeEntries {
 
   undone(run: Run, events: readonly PendingEvent[]): void {
     if (!this.isLive) return;
-    for (const { event, before } of events) {
+    for (const { event, before, order } of events) {
       // What counts already is undone with its attempt, and known so.
       if (this.fault !== undefined || this.delivering.has(event) || !run.core.isLogged(event)) continue;
-      this.#keep(run.evaluationId, event, (copy) => ({ kind: "undone", event: copy, before }));
+      this.#keep(run.evaluationId, event, (copy) => ({ kind: "undone", event: copy, ...placeOf(before, order) }));
     }
   }
 
   /** An event of the application, beside the run's calls. */
-  keepDispatched(evaluationId: string, event: AppEvent): void {
-    this.#keep(evaluationId, event, (copy) => ({ kind: "dispatched", event: copy, callId: undefined }));
+  protected keepDispatched({ evaluationId, core }: Run, event: AppEvent, order: number): void {
+    const place = placeOf(core.nextSeq, order);
+    this.#keep(evaluationId, event, (copy) => ({ kind: "dispatched", event: copy, callId: undefined, ...place }));
   }
 
   /** Keeps a copy: an application's event may hold what changes later. */
@@ -117,6 +118,10 @@ export class TapeEvents extends TapeEntries {
     }
     this.appendAt(evaluationId, content(copy.value as AppEvent));
   }
+}
+
+function placeOf(before: number, order: number): { readonly before: number; readonly order?: number } {
+  return order === 0 ? { before } : { before, order };
 }
 
 /** Whether nothing that has to be the recorded one differs, found without a copy; false: perhaps something does. */

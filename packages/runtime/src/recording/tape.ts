@@ -131,10 +131,10 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       // The evaluation began when its tape was opened.
       this.appendAt(run.evaluationId, begunEntry(run, session, this.#options, this.foundOverride));
     }
-    this.#stopListening = run.core.watchDispatch((event) => {
+    this.#stopListening = run.core.watchDispatch((event, order) => {
       // The time of the run does not move with what the application does.
       if (!this.isLive || this.fault !== undefined) return;
-      this.keepDispatched(run.evaluationId, run.redact(event));
+      this.keepDispatched(run, run.redact(event), order);
     });
   }
 

@@ -80,7 +80,9 @@ class Core extends SessionState implements SessionCore {
   readonly lock = createLock();
   readonly dispatcher = new Dispatcher();
   seq: number;
-  #watching: readonly ((event: AppEvent) => void)[] = noWatchers;
+  #watching: readonly ((event: AppEvent, order: number) => void)[] = noWatchers;
+  /** The last call or application that dispatched, and before which event; undefined: none has. */
+  #turn: { seq: number; evaluationId: string; callId: string; order: number } | undefined;
   #poisoned: { readonly message: string; readonly details: UnusableDetails } | undefined;
 
   constructor(id: string, firstSeq: number) {
@@ -144,11 +146,21 @@ class Core extends SessionState implements SessionCore {
     this.#poisoned ??= { message, details: { what: "session", id: this.id, operation, cause } };
   }
 
-  watchDispatch(watch: (event: AppEvent) => void): () => void {
+  watchDispatch(watch: (event: AppEvent, order: number) => void): () => void {
     this.#watching = [...this.#watching, watch];
     return () => {
       this.#watching = this.#watching.filter((each) => each !== watch);
     };
+  }
+
+  turnOf(evaluationId = "", callId = ""): number {
+    const { seq } = this;
+    const turn = (this.#turn ??= { seq, evaluationId, callId, order: 0 });
+    if (turn.seq !== seq) [turn.seq, turn.order] = [seq, 0];
+    else if (turn.callId !== callId || turn.evaluationId !== evaluationId) turn.order += 1;
+    turn.evaluationId = evaluationId;
+    turn.callId = callId;
+    return turn.order;
   }
 
   dispatch(event: AppEvent, by: Origin | undefined): DispatchResult {
@@ -157,7 +169,10 @@ class Core extends SessionState implements SessionCore {
     frozenEvent(event);
     this.dispatcher.finish(event.type);
     const failed = by === undefined ? this.reduceConcurrent(event) : this.reduce(event, by);
-    if (this.#watching.length > 0) for (const watch of this.#watching) watch(event);
+    if (this.#watching.length > 0) {
+      const order = this.turnOf();
+      for (const watch of this.#watching) watch(event, order);
+    }
     const thrown = this.dispatcher.notify(event);
     const errors = failed.length === 0 ? thrown : [...failed, ...thrown];
     return { ok: errors.length === 0, errors };

@@ -282,7 +282,8 @@ function callSession(run: Run, call: ToolCall, transaction: Transaction, state: 
       assertMayDispatch(state);
       const redacted = run.redact(event);
       const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId });
-      transaction.pendingEvents.push({ event: redacted, by: run, callId, before: run.core.nextSeq });
+      const order = run.core.turnOf(run.evaluationId, callId);
+      transaction.pendingEvents.push({ event: redacted, by: run, callId, before: run.core.nextSeq, order });
       if (errors.length === 0) return { ok: true, errors };
       for (const error of errors)
         run.log("error", { type: event.type, tool, callId, error: messageOf(error) }, "session.reducer.failed");

@@ -57,8 +57,9 @@ export interface PendingEvent {
     readonly observing: { app(event: AppEvent): void } | undefined;
   };
   readonly callId: string;
-  /** The number of the framework's event before which it was reduced. */
+  /** The number of the framework's event before which it was reduced, and the turn that it had among others there. */
   readonly before: number;
+  readonly order: number;
 }
 
 /** What was made while the transaction ran, and goes with it when it fails. */

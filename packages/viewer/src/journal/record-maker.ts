@@ -36,7 +36,7 @@ export class RecordMaker {
   #weight = 0;
   /** The weight of patches from which on a keyframe may be due. */
   #due = 0;
-  /** The end of a call, and what it had dispatched so far. */
+  /** The end of a call, and what was dispatched behind it so far. */
   #held: JournalEntry[] = [];
 
   /** A maker without states costs little for each record; it reports slices that do not fit all the same. */
@@ -51,7 +51,9 @@ export class RecordMaker {
     const [end] = this.#held;
     if (end !== undefined) {
       const callId = end.kind === "event" && end.event.type === "tool.invoked" ? end.event.callId : undefined;
-      if (entry.kind === "dispatched" && entry.callId === callId) return void this.#held.push(entry);
+      // A listener of the end, or of what the call dispatched, may have dispatched in between.
+      const isBehind = entry.kind === "dispatched" && (entry.callId === callId || entry.callId === undefined);
+      if (isBehind) return void this.#held.push(entry);
       this.flush();
     }
     if (entry.kind === "event" && entry.event.type === "tool.invoked" && entry.event.result.success) {
@@ -61,11 +63,12 @@ export class RecordMaker {
 
   /** Makes records of what was held back: no more entries come. */
   flush(): void {
-    const [end, ...dispatched] = this.#held;
+    const [end, ...behind] = this.#held;
     if (end?.kind !== "event") return;
+    const dispatched = behind.filter((entry) => entry.kind === "dispatched");
     this.#held = [];
     const { event, evaluationId, at } = end;
-    const apps = dispatched.filter((entry) => entry.kind === "dispatched");
+    const apps = dispatched.filter(({ callId }) => callId !== undefined);
     this.#record(end.index, at, { kind: "event", event });
     const callId = "callId" in event ? event.callId : "";
     if (this.#core !== undefined) {
@@ -74,7 +77,10 @@ export class RecordMaker {
       this.#reduce(frozenJson(event));
       this.#state(end, { evaluationId, callIds: [callId], undone: false });
     }
-    for (const app of apps) this.#record(app.index, app.at, { kind: "app", event: app.event, callId });
+    for (const app of dispatched) {
+      if (app.callId === undefined) this.#take(app);
+      else this.#record(app.index, app.at, { kind: "app", event: app.event, callId });
+    }
   }
 
   #take(entry: JournalEntry): void {
@@ -107,6 +113,7 @@ export class RecordMaker {
       case "waited":
       case "drew":
       case "lasting":
+      case "fixed":
       case "attempt":
       case "undone":
       case "started":
