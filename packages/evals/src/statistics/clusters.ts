@@ -8,6 +8,8 @@ export interface Clusters {
   /** The number of each cluster's rows. */
   readonly sizes: readonly number[];
   readonly mean: number;
+  /** How alike the rows of a cluster are, from 0 to 1: their intraclass correlation. 1 where nothing shows that they are not. */
+  readonly likeness: number;
 }
 
 /** Values that add up to nothing but what floating point rounds have the sum 0. @throws {DefinitionError} for a value that is not finite. */
@@ -16,10 +18,11 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
   const sizes: number[] = [];
   const amounts: number[] = [];
   const places = new Map<string, number>();
-  let total = 0;
+  let [total, squares] = [0, 0];
   for (const { value, cluster } of rows) {
     requireFinite(value, "The value of a row");
     total += value;
+    squares += value * value;
     const known = cluster === undefined ? undefined : places.get(cluster);
     if (known !== undefined) {
       sums[known] = sums[known]! + value;
@@ -35,7 +38,32 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
   for (let place = 0; place < sums.length; place++) {
     if (Math.abs(sums[place]!) <= rounding * amounts[place]!) sums[place] = 0;
   }
-  return { rows: rows.length, sums, sizes, mean: total / rows.length };
+  const clusters = { rows: rows.length, sums, sizes, mean: total / rows.length };
+  return { ...clusters, likeness: likenessOf(squares, clusters) };
+}
+
+/** Returns one less the variance within clusters as a share of that of all rows: the analysis of variance. */
+function likenessOf(squares: number, { rows, sums, sizes, mean }: Omit<Clusters, "likeness">): number {
+  const all = squares - rows * mean ** 2;
+  const within = sums.reduce((left, sum, place) => left - sum ** 2 / sizes[place]!, squares);
+  if (rows === sums.length || all <= rounding * squares) return 1;
+  return Math.min(1, Math.max(0, 1 - within / (rows - sums.length) / (all / (rows - 1))));
+}
+
+/**
+ * The size of one more cluster: the average one, or more where a few large ones whose rows are alike decide the mean, which
+ * one of average size would not move.
+ */
+export function addedSize(clusters: Clusters): number {
+  return Math.max(clusters.rows / clusters.sizes.length, likeRows(clusters));
+}
+
+/**
+ * How many rows of a cluster stand together: 1 where they are not alike, and where they are the size that the cluster of a
+ * row has on average, Σn²/Σn. Between both √ρ says how far, the correlation of a row with what its cluster shares.
+ */
+export function likeRows({ rows, sizes, likeness }: Clusters): number {
+  return 1 + Math.sqrt(likeness) * (rows / effectiveClusters(sizes) - 1);
 }
 
 /**

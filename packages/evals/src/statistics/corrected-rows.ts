@@ -1,4 +1,4 @@
-import { degreesOf, effectiveClusters } from "./clusters.ts";
+import { clustersOf, degreesOf, effectiveClusters, likeRows } from "./clusters.ts";
 import type { Estimate, Level } from "./estimate.ts";
 import { studentCritical } from "./quantiles.ts";
 
@@ -32,9 +32,10 @@ interface LabelledPart {
 /**
  * The mean that people would have given, for rows in clusters of which some failed: `correctedMean` for a report (EVL-18).
  * A failure is known without a person, and a label counts as much as attempts gave its answer: the error of the judge is the
- * ratio of what the labelled attempts differ to how many they are. The variance is that of the clusters' sums of what each row adds to the error, and,
- * as in all intervals (STA-1), one more label stands at either side, as far away as the one that differs most, so that a
- * judge whom few labels never contradict is not taken for infallible.
+ * ratio of what the labelled attempts differ to how many they are. The variance is that of the clusters' sums of what each
+ * row adds to the error, and, as in all intervals (STA-1), one more label, or as many as stand together in a cluster, is at
+ * either side, as far away as the one that differs most, so that a judge whom few labels never contradict is not taken for
+ * infallible.
  */
 export function correctedWithin(rows: readonly JudgedRow[], level: Level, range: readonly [number, number]): Estimate {
   return estimated(partsOf(rows, Math.abs(range[1] - range[0])), level, range);
@@ -98,7 +99,10 @@ function partsOf(rows: readonly JudgedRow[], span: number): Parts {
     if (label !== undefined) labelsOf.set(cluster, (labelsOf.get(cluster) ?? 0) + label.share);
   }
   const farthest = labels.reduce((most, label) => Math.max(most, Math.abs(errorOf(label) - bias)), 0);
-  const added = 2 * ((answered * (farthest === 0 ? span : farthest)) / labels.length) ** 2;
+  const size = likeRows(
+    clustersOf(rows.flatMap(({ cluster, label }) => (label === undefined ? [] : [{ value: errorOf(label), cluster }]))),
+  );
+  const added = 2 * ((answered * size * (farthest === 0 ? span : farthest)) / labels.length) ** 2;
   return {
     value,
     sums,
