@@ -8,7 +8,7 @@ export interface Clusters {
   /** The number of each cluster's rows. */
   readonly sizes: readonly number[];
   readonly mean: number;
-  /** How alike the rows of a cluster are, from 0 to 1: their intraclass correlation. 1 where nothing shows that they are not. */
+  /** How alike the rows of a cluster are, from 0 to 1: their intraclass correlation. 0 where nothing differs. */
   readonly likeness: number;
 }
 
@@ -38,16 +38,30 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
   for (let place = 0; place < sums.length; place++) {
     if (Math.abs(sums[place]!) <= rounding * amounts[place]!) sums[place] = 0;
   }
-  const clusters = { rows: rows.length, sums, sizes, mean: total / rows.length };
-  return { ...clusters, likeness: likenessOf(squares, clusters) };
+  const likeness = likenessOf(squares, sums, sizes);
+  return { rows: rows.length, sums, sizes, mean: total / rows.length, likeness };
 }
 
-/** Returns one less the variance within clusters as a share of that of all rows: the analysis of variance. */
-function likenessOf(squares: number, { rows, sums, sizes, mean }: Omit<Clusters, "likeness">): number {
-  const all = squares - rows * mean ** 2;
-  const within = sums.reduce((left, sum, place) => left - sum ** 2 / sizes[place]!, squares);
-  if (rows === sums.length || all <= rounding * squares) return 1;
-  return Math.min(1, Math.max(0, 1 - within / (rows - sums.length) / (all / (rows - 1))));
+/**
+ * Returns one less the variance within clusters as a share of that of all their rows: the analysis of variance, of clusters
+ * that have more than one row.
+ */
+function likenessOf(squares: number, sums: readonly number[], sizes: readonly number[]): number {
+  let [rows, count, total, all, between] = [0, 0, 0, squares, 0];
+  for (const [place, size] of sizes.entries()) {
+    const sum = sums[place]!;
+    if (size === 1) {
+      all -= sum ** 2;
+      continue;
+    }
+    rows += size;
+    count += 1;
+    total += sum;
+    between += sum ** 2 / size;
+  }
+  const spread = all - total ** 2 / rows;
+  if (rows === 0 || spread <= rounding * squares) return 0;
+  return Math.min(1, Math.max(0, 1 - (all - between) / (rows - count) / (spread / (rows - 1))));
 }
 
 /**

@@ -129,18 +129,34 @@ describe("means", () => {
   });
 
   test.each([
-    // One of nine groups has 4 rows of 12: that of a row has 24 / 12 on average, and the average group has 4 / 3.
-    ["as large as that of a row where the rows of large groups are alike", [1, 1, 1, 1], [1, 0, 1, 1, 1, 0, 1, 1], 2],
-    // One of three groups has 4 rows of 6: that of a row has 18 / 6, and the average group has 2.
-    ["of average size where they are not", [1, 0, 1, 0], [1, 0], 2],
-    ["of average size where all groups have one size", [1, 1], [1, 1, 0, 0, 1, 1], 2],
-  ])("STA-1 the added clusters are %s", (_, large, others, size) => {
-    const places = large.length === 2 ? 2 : 1;
-    const rows: Observation[] = [
-      ...large.map((value) => ({ value, cluster: "large" })),
-      ...others.map((value, at) => ({ value, cluster: `${Math.floor(at / places)}` })),
-    ];
-    const added = [0, 1].flatMap((value) => Array.from({ length: size }, () => ({ value, cluster: `added ${value}` })));
+    // A row's group has 28 / 14 rows on average, and the average group 14 / 10.
+    [
+      "as large as that of a row where rows are alike",
+      [[1, 1, 1, 1], [0, 0], [1], [0], [1], [1], [1], [0], [1], [1]],
+      2,
+    ],
+    // A row's group has 18 / 6 rows on average, and the average group 2.
+    ["of average size where they are not", [[1, 0, 1, 0], [1], [0]], 2],
+    ["of average size where nothing differs", [[1, 1, 1, 1], [1], [1]], 2],
+    [
+      "of average size where all groups have one size",
+      [
+        [1, 1],
+        [1, 1],
+        [0, 0],
+        [1, 0],
+      ],
+      2,
+    ],
+  ])("STA-1 the added clusters are %s", (_, groups, size) => {
+    const rowsOf = (values: readonly number[], cluster: string) => values.map((value) => ({ value, cluster }));
+    const rows = groups.flatMap((values, at) => rowsOf(values, `${at}`));
+    const added = [0, 1].flatMap((end) =>
+      rowsOf(
+        Array.from({ length: size }, () => end),
+        `added ${end}`,
+      ),
+    );
     const [cut, whole] = [meanInterval(rows, { range: [0, 1] }), meanInterval([...rows, ...added])];
     expect(cut.low).toBeCloseTo(Math.max(0, whole.low), 12);
     expect(cut.high).toBeCloseTo(Math.min(1, whole.high), 12);
