@@ -260,7 +260,7 @@ test("EVL-16 EVL-17 EVL-18 a judge, one of one's own prompt and one of two answe
   const report = await runEval(helpful([]));
   expect(report.differences["large"]?.["preferred"]).toMatchObject({ value: 1, wins: 40, inconsistent: 0 });
   expect(formatReport(report, { color: true })).toContain("\u001B[1mproven\u001B[0m");
-  const lines = toLabel(report, { count: 60 }).map((each) => JSON.stringify(each));
+  const lines = toLabel(report, { count: 70 }).map((each) => JSON.stringify(each));
   const labels = lines.map((line) => ({
     ...(JSON.parse(line) as Omit<Label, "value">),
     value: line.includes("Thank you"),

@@ -121,6 +121,52 @@ test("EVL-53 a worker makes attempts of a stored override that changed since it 
   expect(asked).toHaveLength(6);
 });
 
+/** An eval of one attempt that asks two times; the second answer does not come before an abort. */
+function askingTwice() {
+  const isAsked = Promise.withResolvers<void>();
+  let requests = 0;
+  const model = modelAdapter({
+    name: "words",
+    model: "words-1",
+    capabilities: { tools: true, nativeOutput: true },
+    async generate({ signal }) {
+      requests += 1;
+      if (requests > 1) {
+        isAsked.resolve();
+        await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+      }
+      const message = { role: "assistant" as const, text: JSON.stringify({ label: "ham" }), toolCalls: [] };
+      return { message, finishReason: "stop", usage: { inputTokens: 10, outputTokens: 3 } };
+    },
+  });
+  const of = defineEval({
+    name: "twice",
+    data: mails(1),
+    adapter: model,
+    task: async ({ text }: Mail, { evaluate }) => {
+      await evaluate(triage.bind({ text }));
+      return (await evaluate(triage.bind({ text }))).output;
+    },
+    scorers: { any: () => true },
+  });
+  return { of, secondIsAsked: isAsked.promise };
+}
+
+test("EVL-28 what an attempt had spent that an abort cut short at its worker is counted, and it is not run", async () => {
+  const { of, secondIsAsked } = askingTwice();
+  const ending = new AbortController();
+  const running = runEval(of, {
+    workers: { run: attemptServer([of], {}), close: async () => {} },
+    signal: ending.signal,
+  });
+  await secondIsAsked;
+  ending.abort();
+  const report = await running;
+  expect(report.ended?.why).toBe("aborted");
+  expect(report.spent.totalTokens).toBe(13);
+  expect(report.variants["default"]?.counts).toMatchObject({ answered: 0, notRun: 1 });
+});
+
 describe.skipIf(noServer !== undefined)(`attempts over Redis ${noServer ?? ""}`, { timeout: 300_000 }, () => {
   let server: RedisServer;
   let queues = 0;
@@ -275,6 +321,33 @@ describe.skipIf(noServer !== undefined)(`attempts over Redis ${noServer ?? ""}`,
     // The worker is free again for the next run, and begins nothing more of this one.
     expect((await runEval(next, { workers: redisWorkers(redis) })).attempts).toHaveLength(24);
     expect(begun).toBeLessThanOrEqual(6);
+  });
+
+  test("EVL-28 an attempt that an abort cuts short comes back from its worker with what it spent", async () => {
+    const redis = place();
+    const { of, secondIsAsked } = askingTwice();
+    serve([of], redis);
+    const ending = new AbortController();
+    const own = redisWorkers(redis);
+    const answers: Promise<AttemptRecord>[] = [];
+    // The run waits a second for the answer: on a busy machine it may come later.
+    const workers: AttemptWorkers = {
+      run(job, signal) {
+        const answer = own.run(job, signal);
+        answers.push(answer);
+        return answer;
+      },
+      async close() {
+        await answers[0];
+        await own.close();
+      },
+    };
+    const running = runEval(of, { workers, signal: ending.signal });
+    await secondIsAsked;
+    ending.abort();
+    expect(await answers[0]).toMatchObject({ status: "failed", usage: { totalTokens: 13 } });
+    const report = await running;
+    expect([report.ended?.why, report.attempts]).toEqual(["aborted", []]);
   });
 
   test("EVL-53 a worker that ends hands its attempts to another", async () => {

@@ -296,6 +296,40 @@ it("VIEW-9 of all pages that follow a run one at a time asks for its summary, ho
   expect(asked.count).toBeGreaterThan(0);
 }, 300_000);
 
+it("VIEW-9 what a run writes faster than messages are sent does not hold up what the list shows of another one", async () => {
+  const { reader: of } = await viewed();
+  const records: RunRecord[] = [];
+  for await (const each of of.records("first")) records.push(each);
+  let messages = 0;
+  const clock = {
+    now: () => 0,
+    // The time of a message passes when all that is there has come; a stream is never silent for long.
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        signal?.addEventListener("abort", () => reject(signal.reason as Error));
+        if (ms > 1_000) return;
+        messages += 1;
+        setImmediate(resolve);
+      }),
+  };
+  const writing: RunReader = {
+    ...of,
+    async *follow({ signal }) {
+      for (let n = 0; n < 2_000; n++) yield { ...(records[0] as RunRecord), n };
+      yield { ...(records[0] as RunRecord), runId: "second" };
+      await new Promise((done) => signal.addEventListener("abort", done));
+    },
+  };
+  const viewer = await opened(writing, { clock });
+  const headers = { authorization: `Bearer ${viewer.token}` };
+  const stream = await fetch(`http://127.0.0.1:${viewer.port}/api/follow`, { headers });
+  const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let received = "";
+  while (!received.includes('"runId":"second"')) received += (await reader.read()).value ?? "";
+  expect(messages).toBe(1);
+  await reader.cancel();
+});
+
 it("VIEW-9 a closed viewer ends its streams, and closing again does nothing", async () => {
   const { viewer } = await viewed();
   const headers = { authorization: `Bearer ${viewer.token}` };

@@ -6,7 +6,7 @@ import { Job, Queue } from "bullmq";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { noServer, startRedis, type RedisServer } from "./redis-server.ts";
-import { counting, until } from "./support.ts";
+import { counting, gate, until } from "./support.ts";
 
 type Decision = Parameters<Journal["resolve"]>[1];
 
@@ -47,7 +47,7 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
     const [job] = await vi.waitUntil(async () => ((jobs) => jobs.length > 0 && jobs)(await raw.getJobs("delayed")), {
       timeout: 300_000,
     });
-    return { queue, kind, done, raw, job, tokens, token: tokens[0] ?? "" };
+    return { queue, worker, kind, done, raw, job, tokens, token: tokens[0] ?? "" };
   }
 
   const used = { code: "journal", reason: "token" };
@@ -181,5 +181,55 @@ describe.skipIf(noServer !== undefined)(`half of two writes ${noServer ?? ""}`, 
     const waits = async () => (await raw.getJob(job?.id ?? ""))?.delay ?? 0;
     await vi.waitUntil(async () => (await waits()) <= 60_000, { timeout: 120_000 });
     expect(await waits()).toBe(60_000);
+  });
+
+  /** A journal whose first description after a question was sent comes when it is let come. */
+  function lookingLong() {
+    const journal = memoryJournal();
+    const [began, mayCome] = [gate(), gate()];
+    let isNext = false;
+    const slow: Journal = {
+      ...journal,
+      async describe(id) {
+        const isHeld = isNext;
+        isNext = false;
+        const known = await journal.describe(id);
+        if (isHeld) {
+          began.open();
+          await mayCome.opened;
+        }
+        return known;
+      },
+    };
+    const sent = () => void (isNext = true);
+    return { journal, slow, sent, began, mayCome };
+  }
+
+  test("FLT-4 a decision that comes while a worker still looks whether it came is not asked for again", async () => {
+    const { slow, sent, began, mayCome } = lookingLong();
+    const { queue, kind, done, tokens, token } = await putAside(slow, async () => sent());
+    await began.opened;
+    await queue.resolve(token, allow());
+    await until(() => tokens.length > 1 || done.length > 0);
+    expect(tokens).toEqual([token]);
+    expect((await queue.result(kind, "r")).text).toBe("1 for ada");
+    mayCome.open();
+    await until(async () => (await queue.counts()).running === 0);
+    expect(done).toEqual([1]);
+    expect(await queue.counts()).toMatchObject({ suspended: 0, waiting: 0, executed: 1 });
+  });
+
+  test("FLT-4 a worker that is disposed while it looks whether the decision came still makes the run due", async () => {
+    const { journal, slow, sent, began, mayCome } = lookingLong();
+    const { raw, worker } = await putAside(slow, async (token) => {
+      await journal.resolve(token, allow());
+      sent();
+    });
+    await began.opened;
+    expect(await raw.getDelayedCount()).toBe(1);
+    const disposed = worker[Symbol.asyncDispose]();
+    mayCome.open();
+    await disposed;
+    expect(await raw.getDelayedCount()).toBe(0);
   });
 });

@@ -32,6 +32,8 @@ export type AttemptAnswer =
       readonly refused: string;
       /** Whether the run seemed to have ended: one that lives hands the attempt out again. */
       readonly hasEnded?: boolean;
+      /** What the end of the run cut short, with what it spent. */
+      readonly cut?: AttemptRecord;
     };
 
 export function queued(run: string, { budget, ...job }: AttemptJob): QueuedAttempt {

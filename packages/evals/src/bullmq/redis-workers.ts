@@ -37,7 +37,7 @@ class RedisWorkers implements AttemptWorkers {
   readonly #redis: OwnRedis;
   #made: Promise<Open> | undefined;
   #opening: Promise<Open> | undefined;
-  #isClosed = false;
+  #hasEnded = false;
   #stopBeat: (() => void) | undefined;
 
   constructor(options: ReturnType<typeof checkedRedis>) {
@@ -47,12 +47,13 @@ class RedisWorkers implements AttemptWorkers {
 
   async run(job: AttemptJob, signal: AbortSignal): Promise<AttemptRecord> {
     signal.throwIfAborted();
-    if (this.#isClosed) throw new DefinitionError("These redisWorkers were closed by an earlier run: make new ones.");
+    if (this.#hasEnded) throw new DefinitionError("These redisWorkers were closed by an earlier run: make new ones.");
     const open = await this.#opened();
     for (let handedOut = 1; ; handedOut++) {
       const answer = await this.#handedOut(job, handedOut, { ...open, signal });
       if ("record" in answer) return answer.record;
-      if (answer.hasEnded !== true || this.#isClosed) throw new Error(answer.refused);
+      if (signal.aborted && answer.cut !== undefined) return answer.cut;
+      if (answer.hasEnded !== true || this.#hasEnded) throw new Error(answer.refused);
       // The run lives: its process stood still for longer than it is believed to live.
       await this.#beat();
     }
@@ -68,18 +69,26 @@ class RedisWorkers implements AttemptWorkers {
     const jobId = `${this.#run}-${contentHash([rowId, variant, repetition])}${time === 1 ? "" : `-${time}`}`;
     const kept = { age: keptSeconds };
     const options = { jobId, removeOnComplete: kept, removeOnFail: kept };
-    return ended(await queue.add(job.eval, queued(this.#run, job), options), events, signal);
+    const added = await queue.add(job.eval, queued(this.#run, job), options);
+    return ended(added, events, { signal, drop: () => void this.#end().catch(() => {}) });
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#hasEnded = true;
     this.#stopBeat?.();
     if (this.#made !== undefined) await this.#redis.endAfter(this.#closed(this.#made));
   }
 
   async #closed(made: Promise<Open>): Promise<void> {
     const { queue, events } = await made;
-    await Promise.all([this.#redis.del(aliveKey(this.#options.queue, this.#run)), queue.close(), events.close()]);
+    await Promise.all([this.#end(), queue.close(), events.close()]);
+  }
+
+  /** The workers drop what they have of the run, and answer with what it spent. */
+  #end(): Promise<unknown> {
+    this.#hasEnded = true;
+    this.#stopBeat?.();
+    return this.#redis.del(aliveKey(this.#options.queue, this.#run));
   }
 
   /** What could not be opened is opened again for the next attempt. */
@@ -105,7 +114,7 @@ class RedisWorkers implements AttemptWorkers {
   }
 
   #beatLater(): void {
-    if (this.#isClosed) return;
+    if (this.#hasEnded) return;
     this.#stopBeat?.();
     // A beat that Redis refuses for a moment is not the last.
     const later = (): void => this.#beatLater();
@@ -133,24 +142,39 @@ class RedisWorkers implements AttemptWorkers {
   }
 }
 
-/** Waits for the answer. An abort takes a job that waits out of the queue, and leaves the others to their worker. */
+/**
+ * Waits for the answer. An abort takes a job that waits out of the queue; the worker that has one drops it, and answers with
+ * what it spent.
+ */
 async function ended(
   job: Job<QueuedAttempt, AttemptAnswer>,
   events: QueueEvents,
-  signal: AbortSignal,
+  { signal, drop }: { readonly signal: AbortSignal; readonly drop: () => void },
 ): Promise<AttemptAnswer> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
-  const finished = job.waitUntilFinished(events);
+  const finished = job.waitUntilFinished(events) as Promise<AttemptAnswer>;
   try {
     signal.throwIfAborted();
-    return (await Promise.race([finished, aborted.promise])) as AttemptAnswer;
+    return await Promise.race([finished, aborted.promise]);
   } catch (error) {
     finished.catch(() => {});
-    if (signal.aborted) await job.remove().catch(() => {});
-    throw error;
+    if (!signal.aborted) throw error;
+    drop();
+    if (await isTakenBack(job)) throw error;
+    return await finished;
   } finally {
     signal.removeEventListener("abort", abort);
   }
+}
+
+/** Whether the job waited for a worker, and is out of the queue now. */
+async function isTakenBack(job: Job<QueuedAttempt, AttemptAnswer>): Promise<boolean> {
+  const state = await job.getState();
+  if (state === "active" || state === "completed") return false;
+  return job.remove().then(
+    () => true,
+    () => false,
+  );
 }

@@ -31,8 +31,8 @@ const optionNames = {
 
 const ofEndedRun: AttemptAnswer = Object.freeze({ refused: "The run has ended.", hasEnded: true });
 
-/** How often a worker looks whether the runs live that it works for. */
-const lookMs = 1_000;
+/** How often a worker looks whether the runs live that it works for: an aborted one waits a second for what was spent. */
+const lookMs = 250;
 
 /**
  * Makes attempts of these evals for the runs that hand them out with `redisWorkers`, until the signal fires. Give it the
@@ -64,17 +64,19 @@ export async function serveAttempts(evals: readonly Eval[], options: ServeOption
     async (job, token = ""): Promise<AttemptAnswer> => {
       const { data } = job;
       using run = await runs.of(data.run);
+      if (run.signal.aborted) return ofEndedRun;
+      const ending = signal === undefined ? run.signal : AbortSignal.any([run.signal, signal]);
       try {
-        if (run.signal.aborted) return ofEndedRun;
-        const ending = signal === undefined ? run.signal : AbortSignal.any([run.signal, signal]);
-        return { record: await make(jobOf(data), ending) };
+        const record = await make(jobOf(data), ending);
+        if (!ending.aborted || record.failure?.reason !== "aborted_error") return { record };
+        if (run.signal.aborted) return { ...ofEndedRun, cut: record };
       } catch (error) {
-        if (signal?.aborted === true && !run.signal.aborted) {
-          await job.moveToWait(token);
-          throw new WaitingError();
-        }
-        return run.signal.aborted ? ofEndedRun : { refused: messageOf(error) };
+        if (run.signal.aborted) return ofEndedRun;
+        if (signal?.aborted !== true) return { refused: messageOf(error) };
       }
+      // The worker ends and the run lives: another worker makes the attempt.
+      await job.moveToWait(token);
+      throw new WaitingError();
     },
     {
       connection: redis,
@@ -97,7 +99,7 @@ export async function serveAttempts(evals: readonly Eval[], options: ServeOption
   }
 }
 
-/** Looks once a second whether the runs live that are worked for, and aborts what is done for those that do not. */
+/** Looks again and again whether the runs live that are worked for, and aborts what is done for those that do not. */
 class LivingRuns {
   readonly #redis: Redis;
   readonly #queue: string;

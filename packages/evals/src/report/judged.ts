@@ -210,7 +210,7 @@ export function correctedSides(
   return correctedDifference(variant, baseline, level, Math.abs(best - worst));
 }
 
-/** A judged row, and how many of its answers have a label that was drawn. */
+/** A judged row, and how many of its different answers have a label that was drawn. */
 interface CountedRow extends JudgedRow {
   readonly labels: number;
 }
@@ -244,24 +244,29 @@ function judgedRow(
   if (numbers.length === 0 || numbers.some((number) => typeof number !== "number")) return undefined;
   const answers = attempts.flatMap((record, place) => {
     if (record.status !== "answered") return [];
-    const people = verdicts.get(answerKey({ rowId: id, output: outputHash(record) }));
-    return [{ judge: numbers[place] as number, person: people === undefined ? undefined : meanOf(people) }];
+    const key = answerKey({ rowId: id, output: outputHash(record) });
+    const people = verdicts.get(key);
+    return [{ key, judge: numbers[place] as number, person: people === undefined ? undefined : meanOf(people) }];
   });
   const failed = attempts.reduce(
     (sum, { status }, place) => sum + (status === "failed" ? (numbers[place] as number) : 0),
     0,
   );
-  const labelled = answers.filter((answer): answer is { judge: number; person: number } => answer.person !== undefined);
+  const labelled = answers.flatMap(({ key, judge, person }) => (person === undefined ? [] : [{ key, judge, person }]));
   const label =
     labelled.length === 0
       ? undefined
-      : { judge: meanOf(labelled.map(({ judge }) => judge)), person: meanOf(labelled.map(({ person }) => person)) };
+      : {
+          judge: meanOf(labelled.map(({ judge }) => judge)),
+          person: meanOf(labelled.map(({ person }) => person)),
+          share: labelled.length / attempts.length,
+        };
   return {
     judge: answers.length === 0 ? 0 : meanOf(answers.map(({ judge }) => judge)),
     answered: answers.length / attempts.length,
     failed: failed / attempts.length,
     label,
-    labels: labelled.length,
+    labels: new Set(labelled.map(({ key }) => key)).size,
   };
 }
 

@@ -41,7 +41,10 @@ export interface AttemptJob {
 
 /** Makes attempts somewhere else. */
 export interface AttemptWorkers {
-  /** Resolves with what came of the attempt; rejects only where it could not be made at all. */
+  /**
+   * Resolves with what came of the attempt; rejects only where it could not be made at all. The signal is that of the whole
+   * run: after it fires, a failed attempt says what was spent until then.
+   */
   run(job: AttemptJob, signal: AbortSignal): Promise<AttemptRecord>;
   /** Ends the use of the workers. The run that they were given to calls it. */
   close(): Promise<void>;
@@ -103,6 +106,7 @@ async function handedOut(
     const usage = addUsage(record.usage, record.judgeUsage);
     budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(usage);
     if (record.failure?.reason === "budget_error" && budget !== undefined) return { notRun: "budget", usage };
+    if (record.status === "failed" && signal.aborted) return { notRun: "aborted", usage };
     if (record.rowHash === planned.row.hash && record.subjectHash === planned.subjectHash) return record;
     const message = `A worker answered the attempt ${key.rowId} of ${key.variant} with another row or prompt: ${record.subjectHash} is not ${planned.subjectHash}. Give both processes the same definition.`;
     return { notRun: "refused", message, usage };
@@ -141,7 +145,7 @@ interface Served {
 
 /**
  * Returns the function that makes an attempt of one of these evals. It rejects with a DefinitionError for an eval that is
- * not there, or that is another one here.
+ * not there, or that is another one here. What an abort cuts short is a failed attempt, with what it spent.
  * @throws {DefinitionError} for no evals, or two of one name.
  */
 export function attemptServer(
@@ -165,8 +169,8 @@ export function attemptServer(
     const world: AttemptWorld = { clock, newId, budget, signal, pacing: pace, given: new Map() };
     const made = await attempted(definition, planned, world);
     if (!("notRun" in made)) return made;
-    if (made.notRun === "budget") return cutShort(planned, made.usage);
-    throw signal.reason;
+    if (made.notRun === "budget") return cutShort(planned, made.usage, byBudget);
+    return cutShort(planned, made.usage, byAbort);
   };
 }
 
@@ -267,8 +271,15 @@ function trackerOf(budget: Budget): BudgetTracker | undefined {
   return trackBudget(hasLimit ? budget : { maxTotalTokens: Number.MAX_SAFE_INTEGER, deadline });
 }
 
-/** The run's budget ended it: the run counts what was spent, and keeps no record. */
-function cutShort({ row, rowId, variant, repetition, subjectHash }: PlannedAttempt, usage: Usage): AttemptRecord {
+const byBudget = { reason: "budget_error", message: "The budget of the run is spent." } as const;
+const byAbort = { reason: "aborted_error", message: "The run or its worker has ended." } as const;
+
+/** The run's budget or an abort ended it: the run counts what was spent, and keeps no record. */
+function cutShort(
+  { row, rowId, variant, repetition, subjectHash }: PlannedAttempt,
+  usage: Usage,
+  failure: NonNullable<AttemptRecord["failure"]>,
+): AttemptRecord {
   return {
     rowId,
     variant,
@@ -276,7 +287,7 @@ function cutShort({ row, rowId, variant, repetition, subjectHash }: PlannedAttem
     rowHash: row.hash,
     subjectHash,
     status: "failed",
-    failure: { reason: "budget_error", message: "The budget of the run is spent." },
+    failure,
     scores: {},
     usage,
     judgeUsage: noUsage,

@@ -8,6 +8,8 @@ export interface Clusters {
   /** The number of each cluster's rows. */
   readonly sizes: readonly number[];
   readonly mean: number;
+  /** How alike the rows of a cluster are, from 0 to 1: their intraclass correlation. 0 where nothing differs. */
+  readonly likeness: number;
 }
 
 /** Values that add up to nothing but what floating point rounds have the sum 0. @throws {DefinitionError} for a value that is not finite. */
@@ -16,10 +18,11 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
   const sizes: number[] = [];
   const amounts: number[] = [];
   const places = new Map<string, number>();
-  let total = 0;
+  let [total, squares] = [0, 0];
   for (const { value, cluster } of rows) {
     requireFinite(value, "The value of a row");
     total += value;
+    squares += value * value;
     const known = cluster === undefined ? undefined : places.get(cluster);
     if (known !== undefined) {
       sums[known] = sums[known]! + value;
@@ -35,7 +38,46 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
   for (let place = 0; place < sums.length; place++) {
     if (Math.abs(sums[place]!) <= rounding * amounts[place]!) sums[place] = 0;
   }
-  return { rows: rows.length, sums, sizes, mean: total / rows.length };
+  const likeness = likenessOf(squares, sums, sizes);
+  return { rows: rows.length, sums, sizes, mean: total / rows.length, likeness };
+}
+
+/**
+ * Returns one less the variance within clusters as a share of that of all their rows: the analysis of variance, of clusters
+ * that have more than one row.
+ */
+function likenessOf(squares: number, sums: readonly number[], sizes: readonly number[]): number {
+  let [rows, count, total, all, between] = [0, 0, 0, squares, 0];
+  for (const [place, size] of sizes.entries()) {
+    const sum = sums[place]!;
+    if (size === 1) {
+      all -= sum ** 2;
+      continue;
+    }
+    rows += size;
+    count += 1;
+    total += sum;
+    between += sum ** 2 / size;
+  }
+  const spread = all - total ** 2 / rows;
+  if (rows === 0 || spread <= rounding * squares) return 0;
+  return Math.min(1, Math.max(0, 1 - (all - between) / (rows - count) / (spread / (rows - 1))));
+}
+
+/**
+ * The size of one more cluster: the average one, or more where a few large ones whose rows are alike decide the mean, which
+ * one of average size would not move.
+ */
+export function addedSize(clusters: Clusters): number {
+  return Math.max(clusters.rows / clusters.sizes.length, likeRows(clusters));
+}
+
+/**
+ * How many rows of a cluster stand together: 1 where they are not alike, and where they are the size that the cluster of a
+ * row has on average, Σn²/Σn. Between both √ρ says how far, the correlation of a row with what its cluster shares.
+ */
+export function likeRows({ rows, sizes, likeness }: Clusters): number {
+  return 1 + Math.sqrt(likeness) * (rows / effectiveClusters(sizes) - 1);
 }
 
 /**

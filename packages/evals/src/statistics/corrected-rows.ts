@@ -1,4 +1,4 @@
-import { degreesOf, effectiveClusters } from "./clusters.ts";
+import { clustersOf, degreesOf, effectiveClusters, likeRows } from "./clusters.ts";
 import type { Estimate, Level } from "./estimate.ts";
 import { studentCritical } from "./quantiles.ts";
 
@@ -12,15 +12,30 @@ export interface JudgedRow {
   readonly answered: number;
   /** What its failures add to the row's mean: their scores, divided by the number of attempts. */
   readonly failed: number;
-  /** The scores of both for those answers that have a label. */
-  readonly label?: { readonly judge: number; readonly person: number } | undefined;
+  /** What both gave those answers that have a label. */
+  readonly label?: LabelledPart | undefined;
+}
+
+/** The labelled answers of a row. */
+interface LabelledPart {
+  /** The mean of the judge's scores. */
+  readonly judge: number;
+  /** The mean of people's scores. */
+  readonly person: number;
+  /**
+   * The share of the row's attempts that gave these answers. People see each different answer once, so that a rare one is
+   * drawn as often as a common one: counted alike, the rare ones would speak for more attempts than gave them.
+   */
+  readonly share: number;
 }
 
 /**
  * The mean that people would have given, for rows in clusters of which some failed: `correctedMean` for a report (EVL-18).
- * A failure is known without a person. The variance is that of the clusters' sums of what each row adds to the error, and,
- * as in all intervals (STA-1), one more label stands at either side, as far away as the one that differs most, so that a
- * judge whom few labels never contradict is not taken for infallible.
+ * A failure is known without a person, and a label counts as much as attempts gave its answer: the error of the judge is the
+ * ratio of what the labelled attempts differ to how many they are. The variance is that of the clusters' sums of what each
+ * row adds to the error, and, as in all intervals (STA-1), one more label, or as many as stand together in a cluster, is at
+ * either side, as far away as the one that differs most, so that a judge whom few labels never contradict is not taken for
+ * infallible.
  */
 export function correctedWithin(rows: readonly JudgedRow[], level: Level, range: readonly [number, number]): Estimate {
   return estimated(partsOf(rows, Math.abs(range[1] - range[0])), level, range);
@@ -66,11 +81,10 @@ interface Parts {
 
 function partsOf(rows: readonly JudgedRow[], span: number): Parts {
   const labels = rows.flatMap(({ label }) => (label === undefined ? [] : [label]));
-  const count = labels.length;
+  const shares = labels.reduce((sum, { share }) => sum + share, 0);
   const weight = weightOf(labels);
-  const errorOf = (label: { readonly judge: number; readonly person: number }): number =>
-    label.person - weight * label.judge;
-  const bias = mean(labels.map(errorOf));
+  const errorOf = (label: LabelledPart): number => label.person - weight * label.judge;
+  const bias = weightedMean(labels, errorOf);
   const answered = mean(rows.map((row) => row.answered));
   const parts = rows.map((row) => row.answered * (weight * row.judge + bias) + row.failed);
   const value = mean(parts);
@@ -79,13 +93,16 @@ function partsOf(rows: readonly JudgedRow[], span: number): Parts {
   const sizes = new Map<string | number, number>();
   const labelsOf = new Map<string | number, number>();
   for (const [place, { cluster = place, label }] of rows.entries()) {
-    const fromLabel = label === undefined ? 0 : (answered * (errorOf(label) - bias)) / count;
+    const fromLabel = label === undefined ? 0 : (answered * label.share * (errorOf(label) - bias)) / shares;
     sums.set(cluster, (sums.get(cluster) ?? 0) + (parts[place]! - value) / rows.length + fromLabel);
     sizes.set(cluster, (sizes.get(cluster) ?? 0) + 1);
-    if (label !== undefined) labelsOf.set(cluster, (labelsOf.get(cluster) ?? 0) + 1);
+    if (label !== undefined) labelsOf.set(cluster, (labelsOf.get(cluster) ?? 0) + label.share);
   }
   const farthest = labels.reduce((most, label) => Math.max(most, Math.abs(errorOf(label) - bias)), 0);
-  const added = 2 * ((answered * (farthest === 0 ? span : farthest)) / count) ** 2;
+  const size = likeRows(
+    clustersOf(rows.flatMap(({ cluster, label }) => (label === undefined ? [] : [{ value: errorOf(label), cluster }]))),
+  );
+  const added = 2 * ((answered * size * (farthest === 0 ? span : farthest)) / labels.length) ** 2;
   return {
     value,
     sums,
@@ -117,15 +134,26 @@ function estimated(
 }
 
 /** How much the judge counts: as much as it agrees with people, from 0 to 1. */
-function weightOf(labelled: readonly { readonly judge: number; readonly person: number }[]): number {
-  const [judge, person] = [mean(labelled.map((label) => label.judge)), mean(labelled.map((label) => label.person))];
+function weightOf(labelled: readonly LabelledPart[]): number {
+  const judge = weightedMean(labelled, (label) => label.judge);
+  const person = weightedMean(labelled, (label) => label.person);
   let both = 0;
   let own = 0;
   for (const label of labelled) {
-    both += (label.judge - judge) * (label.person - person);
-    own += (label.judge - judge) ** 2;
+    both += label.share * (label.judge - judge) * (label.person - person);
+    own += label.share * (label.judge - judge) ** 2;
   }
   return own === 0 ? 0 : Math.min(1, Math.max(0, both / own));
+}
+
+/** The mean over the labelled attempts. */
+function weightedMean(labelled: readonly LabelledPart[], valueOf: (label: LabelledPart) => number): number {
+  let [sum, shares] = [0, 0];
+  for (const label of labelled) {
+    sum += label.share * valueOf(label);
+    shares += label.share;
+  }
+  return sum / shares;
 }
 
 function mean(values: readonly number[]): number {

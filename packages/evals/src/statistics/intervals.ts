@@ -1,10 +1,10 @@
 import { DefinitionError } from "@proviso/core";
-import { clustersOf, degreesOf, effectiveClusters, type Clusters } from "./clusters.ts";
+import { addedSize, clustersOf, degreesOf, effectiveClusters, type Clusters } from "./clusters.ts";
 import { levelOf, requireFinite, rounding, type Estimate, type Level, type Observation } from "./estimate.ts";
 import { studentCritical } from "./quantiles.ts";
 
 /**
- * The mean of the rows with Student's interval on clusters (STA-1). With a range, one more cluster of average size stands
+ * The mean of the rows with Student's interval on clusters (STA-1). With a range, one more cluster stands
  * at either end of it, so that answers that are all alike still leave room for others.
  *
  * @param options `confidence` is 0.95 unless set. `range` has the least and the greatest value, in any order; without it
@@ -21,7 +21,7 @@ export function meanInterval(
 
 /**
  * The mean of paired differences, variant less baseline, with Student's interval on clusters (STA-1). With a span, one more
- * cluster of average size stands at either side of zero, as far from it as the cluster that differs most, or by the whole
+ * cluster stands at either side of zero, as far from it as the cluster that differs most, or by the whole
  * span where none differs. For scores of 0 and 1 without groups that is the interval of Bonett and Price, "Adjusted Wald
  * confidence interval for a difference of binomial proportions based on paired data", Journal of Educational and Behavioral
  * Statistics 37 (2012), with t in place of z.
@@ -74,7 +74,7 @@ interface Adjustment {
 }
 
 function adjusted(clusters: Clusters, level: Level, { added, least, greatest, isBinary }: Adjustment): Estimate {
-  const size = clusters.rows / clusters.sums.length;
+  const size = addedSize(clusters);
   const more = {
     rows: clusters.rows + 2 * size,
     sums: [...clusters.sums, added[0] * size, added[1] * size],
@@ -118,7 +118,11 @@ function unbounded(clusters: Clusters, level: Level): Estimate {
  * Source: the estimate CR2 of R. M. Bell and D. F. McCaffrey, "Bias reduction in standard errors for linear regression with
  * multi-stage samples", Survey Methodology 28 (2002), for a mean, with the degrees of freedom below.
  */
-function halfWidth({ sums, sizes, rows, mean }: Clusters, { error }: Level, isBinary: boolean): number {
+function halfWidth(
+  { sums, sizes, rows, mean }: Omit<Clusters, "likeness">,
+  { error }: Level,
+  isBinary: boolean,
+): number {
   let squares = 0;
   for (const [place, sum] of sums.entries()) {
     const size = sizes[place]!;

@@ -128,6 +128,40 @@ describe("means", () => {
     expect(method).toBe("adjusted-t");
   });
 
+  test.each([
+    // A row's group has 28 / 14 rows on average, and the average group 14 / 10.
+    [
+      "as large as that of a row where rows are alike",
+      [[1, 1, 1, 1], [0, 0], [1], [0], [1], [1], [1], [0], [1], [1]],
+      2,
+    ],
+    // A row's group has 18 / 6 rows on average, and the average group 2.
+    ["of average size where they are not", [[1, 0, 1, 0], [1], [0]], 2],
+    ["of average size where nothing differs", [[1, 1, 1, 1], [1], [1]], 2],
+    [
+      "of average size where all groups have one size",
+      [
+        [1, 1],
+        [1, 1],
+        [0, 0],
+        [1, 0],
+      ],
+      2,
+    ],
+  ])("STA-1 the added clusters are %s", (_, groups, size) => {
+    const rowsOf = (values: readonly number[], cluster: string) => values.map((value) => ({ value, cluster }));
+    const rows = groups.flatMap((values, at) => rowsOf(values, `${at}`));
+    const added = [0, 1].flatMap((end) =>
+      rowsOf(
+        Array.from({ length: size }, () => end),
+        `added ${end}`,
+      ),
+    );
+    const [cut, whole] = [meanInterval(rows, { range: [0, 1] }), meanInterval([...rows, ...added])];
+    expect(cut.low).toBeCloseTo(Math.max(0, whole.low), 12);
+    expect(cut.high).toBeCloseTo(Math.min(1, whole.high), 12);
+  });
+
   // Student (Biometrika 6, 1908): additional hours of sleep with one drug and the other; mean 1.58, 0.70 to 2.46.
   test("STA-1 a measure without a range has Student's plain interval", () => {
     const hours = [1.2, 2.4, 1.3, 1.3, 0, 1, 1.8, 0.8, 4.6, 1.4];

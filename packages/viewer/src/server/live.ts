@@ -134,8 +134,15 @@ async function sending(
       await written(response, ": alive\n\n", signal);
       continue;
     }
-    await clock.sleep(gatherMs, signal).catch(() => {});
-    next = what === "news" ? advance() : new Promise(() => {});
+    const endsAt = clock.now() + gatherMs;
+    const gathered = clock.sleep(gatherMs, signal).catch(() => {});
+    if (what === "over") next = new Promise(() => {});
+    for (let came: string | void = what; came === "news";) {
+      next = advance();
+      // A run may write more records than messages can be sent: one message has all that come in its time.
+      came = clock.now() < endsAt ? await Promise.race([next, gathered]) : undefined;
+    }
+    await gathered;
     sent = await message(false);
     await send();
     if (what === "news") continue;

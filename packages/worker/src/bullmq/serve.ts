@@ -1,5 +1,5 @@
 // A worker: takes runs out of the queue, makes one attempt, and puts them where they belong next.
-import { DefinitionError, systemClock, type RunError } from "@proviso/core";
+import { DefinitionError, systemClock } from "@proviso/core";
 import { untilAborted } from "@proviso/runtime/internal";
 import { DelayedError, type Job } from "bullmq";
 import { attemptRun, failureOf, waitBeforeAttempt, type AttemptEnd } from "../attempt.ts";
@@ -11,6 +11,7 @@ import { checkWorker } from "./check-worker.ts";
 import { keepGlobalConcurrency } from "./global-concurrency.ts";
 import { HeldJob, lossesInVain } from "./held-job.ts";
 import { OwnWorker } from "./own-worker.ts";
+import { lookForDecision, putAside } from "./put-aside.ts";
 import { settledIn } from "./settled-in.ts";
 import { jobIdOf, Shelf, type Cancelling, type JobData, type RedisOptions, type Standing } from "./shelf.ts";
 
@@ -24,10 +25,6 @@ const optionNames = {
 } as const;
 
 const defaults = { concurrency: 16, leaseMs: 30_000, maxAttempts: 10 } as const;
-/** A run that waits without end for a decision is looked at once a year: BullMQ knows no later moment. */
-const asLongAsNeededMs = 365 * 24 * 3_600_000;
-/** How long a run waits whose token could not be sent. */
-const sendAgainMs = 60_000;
 /** A job that Redis has lost is noticed at most so long after, however long a lease is. */
 const longestRenewalMs = 10_000;
 /** How long a worker waits for Redis as it begins. */
@@ -80,6 +77,8 @@ class RunWorker implements AsyncDisposable {
   readonly #leaseMs: number;
   /** What this worker has in hand, by the id of the job. */
   readonly #inHand = new Map<string, InHand>();
+  /** Looks at the journal for decisions that came while their runs were put aside. */
+  readonly #looking = new Set<Promise<void>>();
   /** Fires when what waits for Redis is not waited for any more. */
   readonly #letGo = new AbortController();
   #worker: OwnWorker | undefined;
@@ -128,7 +127,7 @@ class RunWorker implements AsyncDisposable {
     this.#isDisposed = true;
     this.#stopKeeping();
     const worker = this.#worker;
-    const closed = worker?.closeSoon();
+    const closed = worker?.closeSoon().then(() => Promise.all(this.#looking));
     const inHand = [...this.#inHand.values()];
     for (const { controller } of inHand) controller.abort();
     const until = systemClock.now() + closeMs;
@@ -230,7 +229,7 @@ class RunWorker implements AsyncDisposable {
       case "failed":
         return failed(held, end);
       case "suspended":
-        await this.#putAside(end.error, held);
+        this.#lookForDecision(held, await putAside(end.error, held, this.#options.onSuspended));
         return false;
       case "again":
         return this.#tryLater(end, held, job);
@@ -264,26 +263,12 @@ class RunWorker implements AsyncDisposable {
     return ended(held, { state: "failed", isGivenUp: true, message });
   }
 
-  async #putAside({ pending }: RunError, held: HeldJob): Promise<void> {
-    const { id } = held.data;
-    let waitMs = asLongAsNeededMs;
-    if (pending?.expiresAt !== undefined) waitMs = Math.max(0, pending.expiresAt.getTime() - systemClock.now());
-    try {
-      if (pending !== undefined) await this.#options.onSuspended?.({ id, pending });
-    } catch {
-      waitMs = Math.min(waitMs, sendAgainMs);
-    }
-    await held.setStanding({ state: "suspended" });
-    await held.delay(waitMs);
-    // The decision may have come before the run was put aside.
-    const isKnown = await this.#shelf.journal.describe(id).then(
-      async (known) => {
-        if (known?.state !== "suspended") await held.makeDue();
-        return true;
-      },
-      () => false,
-    );
-    if (!isKnown) await held.changeDelay(Math.min(waitMs, sendAgainMs));
+  /** BullMQ may hand the job out again at once, so its slot does not wait for this; disposing does. */
+  #lookForDecision(held: HeldJob, waitMs: number): void {
+    const looking = untilAborted(this.#letGo.signal, lookForDecision(this.#shelf.journal, held, waitMs))
+      .catch(() => {})
+      .finally(() => this.#looking.delete(looking));
+    this.#looking.add(looking);
   }
 }
 

@@ -52,6 +52,24 @@ export const largeGroupCells = {
   scores: oneLarge.map(([groups, large]) => ratesWorld(groups, { large, times: 1 })),
 };
 
+const fallingRates = [
+  [100, 0.5],
+  [100, 0.9],
+  [200, 0.8],
+  [200, 0.95],
+  [400, 0.95],
+] as const;
+
+/** The sizes of groups fall off, and their rows are alike in all or in a part of them: 16 cells. */
+export const fallingCells = {
+  differences: [100, 200, 400].flatMap((groups) =>
+    [1, 0.5].map((groupShare) =>
+      pairedWorld({ groups, groupSize: "falling", rates: [0.8, 0.85], pairing: 0.5, groupShare }),
+    ),
+  ),
+  scores: fallingRates.flatMap(([groups, rate]) => [1, 0.5].map((share) => scoreWorld(groups, "falling", rate, share))),
+};
+
 /** Two to five groups have most of the rows: 6 cells, apart because so few groups may all lean to one side. */
 export const someLargeCells = {
   differences: [2, 3, 5].map((times) => leaningWorld(40 + times, { large: 300, times })),

@@ -3,6 +3,7 @@ import { differenceInterval, meanInterval, type Estimate, type Observation } fro
 import {
   differentCells,
   equalCells,
+  fallingCells,
   groupedCells,
   judges,
   largeGroupCells,
@@ -49,6 +50,11 @@ part("coverage", () => {
     coverageRow("one group is large, differences", largeGroupCells.differences, difference),
     coverageRow("one group is large, scores", largeGroupCells.scores, score),
   ].flat();
+  const falling = [
+    coverageRow("sizes of groups fall off, differences", fallingCells.differences, difference),
+    coverageRow("sizes of groups fall off, scores", fallingCells.scores, score),
+  ].flat();
+  for (const share of falling) requireBetween("the coverage of groups whose sizes fall off", share, 0.9, 1);
   requireBetween("the mean coverage", all.reduce((sum, share) => sum + share, 0) / all.length, 0.95, 1);
   for (const share of all) requireBetween("the coverage of a cell", share, 0.92, 1);
   coverageRow("6 % of rows differ greatly (no bound)", rareCells, difference);

@@ -14,8 +14,11 @@ export function randomFrom(seed: number): () => number {
   return fakeEnvironment(seed).random!;
 }
 
-/** Rows of a group; "uneven" is from 1 to 10. `large` is the size of the first groups, as many as `times`; the others have 5. */
-export type GroupSize = number | "uneven" | { readonly large: number; readonly times: number };
+/**
+ * Rows of a group; "uneven" is from 1 to 10, and of "falling" ones one in n has more than n, up to 200. `large` is the size of
+ * the first groups, as many as `times`; the others have 5.
+ */
+export type GroupSize = number | "uneven" | "falling" | { readonly large: number; readonly times: number };
 
 export interface PairedOptions {
   /** How many groups there are; the number of rows where `groupSize` is 1. */
@@ -35,7 +38,8 @@ export interface PairedOptions {
 export function pairedWorld(options: PairedOptions): World {
   const { rates, pairing, groups, groupSize = 1, groupShare = 0.5, repetitions = 1 } = options;
   const times = repetitions === 1 ? "" : `, ${repetitions} repetitions`;
-  const name = `${sized(groups, groupSize)}, ${rates.join(" and ")} correct, pairing ${pairing}${times}`;
+  const ofGroups = groupShare === 0.5 ? "" : `, ${groupShare} of the group`;
+  const name = `${sized(groups, groupSize)}, ${rates.join(" and ")} correct, pairing ${pairing}${times}${ofGroups}`;
   const difference = (ofGroup: readonly [number, number], random: () => number): number => {
     const own = [random(), random()] as const;
     let sum = 0;
@@ -79,13 +83,13 @@ export function rareWorld(groups: number, groupSize: GroupSize): World {
 }
 
 /** Scores of one variant. */
-export function scoreWorld(groups: number, groupSize: GroupSize, rate: number): World {
+export function scoreWorld(groups: number, groupSize: GroupSize, rate: number, groupShare = 0.5): World {
   return {
-    name: `${sized(groups, groupSize)}, rate ${rate}`,
+    name: `${sized(groups, groupSize)}, rate ${rate}${groupShare === 0.5 ? "" : `, ${groupShare} of the group`}`,
     truth: rate,
     rows: (random) =>
       grouped(groups, groupSize, random, ([ofGroup]) =>
-        Number((groupSize !== 1 && random() < 0.5 ? ofGroup : random()) < rate),
+        Number((groupSize !== 1 && random() < groupShare ? ofGroup : random()) < rate),
       ),
   };
 }
@@ -112,7 +116,8 @@ export function ratesWorld(groups: number, groupSize: GroupSize): World {
 function sized(groups: number, groupSize: GroupSize): string {
   if (groupSize === 1) return `${groups} rows`;
   if (typeof groupSize === "object") return `${groups} groups, ${groupSize.times} of ${groupSize.large}, others of 5`;
-  return `${groups} groups of ${groupSize === "uneven" ? "1 to 10" : groupSize}`;
+  const sizes = { uneven: "1 to 10", falling: "2 to 200, falling" };
+  return `${groups} groups of ${typeof groupSize === "string" ? sizes[groupSize] : groupSize}`;
 }
 
 function grouped(
@@ -131,6 +136,7 @@ function grouped(
 
 function sizeOf(group: number, groupSize: GroupSize, random: () => number): number {
   if (groupSize === "uneven") return 1 + Math.floor(random() * 10);
+  if (groupSize === "falling") return Math.min(200, Math.ceil(1 / (1 - random())));
   if (typeof groupSize === "number") return groupSize;
   return group < groupSize.times ? groupSize.large : 5;
 }
