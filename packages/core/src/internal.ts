@@ -61,4 +61,5 @@ export { isDeadline } from "./limits/clock.ts";
 export { SpentByRun } from "./limits/spent.ts";
 export { addUsage, countUsage, noUsage, unpricedTokensOf } from "./limits/usage.ts";
 export { completedMessages } from "./provider/message.ts";
-export { finishReasonIn, stepOfAnswer } from "./provider/model.ts";
+export { finishReasonIn } from "./provider/model.ts";
+export { stepOfAnswer } from "./provider/step-of-answer.ts";

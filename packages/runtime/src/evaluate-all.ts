@@ -131,11 +131,7 @@ async function* resultsOf<Output>(
   { concurrency, order, counts, signal }: Plan,
 ): AsyncGenerator<Evaluated<Output>, void> {
   const leaving = new AbortController();
-  let wake = (): void => {};
-  const stopListening = onAbort(signal, (reason) => {
-    leaving.abort(reason);
-    wake();
-  });
+  const news = newsOf(signal, leaving);
   const source = Symbol.asyncIterator in prompts ? prompts[Symbol.asyncIterator]() : prompts[Symbol.iterator]();
   const running = new Set<Promise<void>>();
   /** Results that are not read yet, by place. */
@@ -148,7 +144,7 @@ async function* resultsOf<Output>(
       counts[result.ok ? "succeeded" : "failed"]++;
       settled.set(result.index, result);
       running.delete(evaluating);
-      wake();
+      news.come();
     });
     running.add(evaluating);
   };
@@ -162,6 +158,8 @@ async function* resultsOf<Output>(
       isDrained = true;
       failure = { error };
     }
+    pulling = undefined;
+    news.come();
   };
   const mayBegin = (): boolean => !isDrained && !leaving.signal.aborted && running.size < concurrency;
   /** The result that is read next, if it is there. */
@@ -171,13 +169,8 @@ async function* resultsOf<Output>(
   let read = 0;
   try {
     while (true) {
-      if (pulling === undefined && mayBegin() && hasRoom(settled, concurrency)) {
-        // Cleared behind the assignment, also where the source throws at once.
-        pulling = pull().finally(() => {
-          pulling = undefined;
-          wake();
-        });
-      }
+      // Cleared behind the assignment, also where the source throws at once.
+      if (pulling === undefined && mayBegin() && hasRoom(settled, concurrency)) pulling = Promise.resolve().then(pull);
       const result = nextOf(read);
       if (result !== undefined) {
         settled.delete(result.index);
@@ -186,19 +179,36 @@ async function* resultsOf<Output>(
         continue;
       }
       // A source that is asked already may never answer.
-      const isAsked = pulling !== undefined && !leaving.signal.aborted;
-      if (running.size === 0 && !isAsked) break;
-      // A race would leave something behind at each promise that lasts.
-      await new Promise<void>((resolve) => (wake = resolve));
+      if (running.size === 0 && (pulling === undefined || leaving.signal.aborted)) break;
+      await news.next();
     }
     if (failure !== undefined) throw failure.error;
   } finally {
-    stopListening();
+    news.end();
     leaving.abort(new DOMException("The reader of evaluateAll left.", "AbortError"));
     if (pulling !== undefined) void endLater(source);
     else if (!isDrained) await source.return?.();
     await Promise.all(running);
   }
+}
+
+/** What an iteration waits for: something has ended, or is aborted. */
+interface News {
+  /** Lets the one go on that waits. */
+  come(): void;
+  /** Resolves when more has come. A race would leave something behind at each promise that lasts. */
+  next(): Promise<void>;
+  /** Leaves no listener behind. */
+  end(): void;
+}
+
+function newsOf(signal: AbortSignal | undefined, leaving: AbortController): News {
+  let come = (): void => {};
+  const end = onAbort(signal, (reason) => {
+    leaving.abort(reason);
+    come();
+  });
+  return { come: () => come(), next: () => new Promise<void>((resolve) => (come = resolve)), end };
 }
 
 /** Ends a source without waiting for it. Never rejects: the results that were read are not less for it. */

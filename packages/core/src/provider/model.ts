@@ -79,21 +79,6 @@ export interface RouteStep {
   readonly usage?: ReportedUsage | undefined;
 }
 
-/** How tries end that have an answer, the most usable first. */
-const outcomesOfAnswers: readonly RouteStep["outcome"][] = [
-  "answered",
-  "truncated",
-  "content_filter",
-  "refusal",
-  "invalid_response",
-];
-
-/** The try that the answer of a request is from; undefined: none of them has an answer. */
-export function stepOfAnswer(route: readonly RouteStep[] | undefined): RouteStep | undefined {
-  const outcome = outcomesOfAnswers.find((each) => route?.some((step) => step.outcome === each));
-  return outcome && route?.findLast((step) => step.outcome === outcome);
-}
-
 /** One request to a model; what a `generate` gets. */
 export interface ModelRequest {
   /** Grows by appending; a message object never changes, so what was made of it can be kept. */

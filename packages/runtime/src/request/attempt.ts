@@ -45,9 +45,9 @@ export interface Work extends EstimatedWork {
 
 /** What a request has of its pace once it has its turn. */
 export interface WorkPace {
-  /** It waits for room: others may go before it. */
+  /** The request waits for room: others may go before it. */
   pause(): void;
-  /** There is room: it goes by the pace of now. Comes to why it is not sent; undefined: it is. */
+  /** There is room: the request goes by the pace of now. Comes to why it is not sent; undefined: it is. */
   again(): NotSent | Promise<NotSent>;
 }
 

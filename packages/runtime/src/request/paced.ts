@@ -75,7 +75,7 @@ export class HeldTurn {
     const entered = this.send(() => enterTurn(this.#pace, request, limits));
     return after(entered, (entry) => {
       if (!("end" in entry)) return entry;
-      // It may have been left meanwhile.
+      // The request may have been left meanwhile.
       if (this.#isOver) entry.giveBack();
       else {
         this.#turn.giveBack();
