@@ -1,9 +1,10 @@
 import type { ModelFailure, ModelProvider, ModelRequest, Usage } from "@proviso/core";
-import { usualAnswer, type OutputLimits } from "../answer-lengths.ts";
+import { usualAnswer } from "../answer-lengths.ts";
 import type { Room, Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { budgetFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
+import { AnswerLimits, boundOf } from "./answer-limits.ts";
 import type { Answered, Work, WorkPace } from "./attempt.ts";
 import { inputTokensOf } from "../tokens.ts";
 import { isChainProvider, type ChainProvider, type ChainRequest } from "./chain.ts";
@@ -24,12 +25,11 @@ export class LimitedWork implements Work {
   readonly #run: Run;
   readonly #provider: ModelProvider;
   readonly #atOnce: number;
-  /** An estimate, made when it is first needed: it takes a pass over the texts. */
-  #inputTokens: number | undefined;
+  /** undefined: no budget limits its answers. */
+  readonly #limits: AnswerLimits | undefined;
   #single: SentLimit | undefined;
   #tries: TriesOfRequest | undefined;
   #asking: ChainRequest | undefined;
-  #lifted: number | undefined;
 
   constructor(run: Run, provider: ModelProvider, request: ModelRequest) {
     this.#run = run;
@@ -38,12 +38,12 @@ export class LimitedWork implements Work {
     this.request = request;
     this.messages = request.messages;
     if (run.limits.budget === undefined) return;
+    this.#limits = new AnswerLimits(run);
     this.wanted = this.#wantedFor(this.#atOnce);
   }
 
   inputTokens(): number {
-    const { history, knownCost: known, inputCorrection: correction } = this.#run;
-    return (this.#inputTokens ??= inputTokensOf(this.request, history, { known, correction }));
+    return inputOf(this.#run, this.request);
   }
 
   spentByTries(): { readonly cost: Usage | undefined } | undefined {
@@ -73,6 +73,7 @@ export class LimitedWork implements Work {
       granted,
       signal: request.signal,
       atOnce: this.#atOnce,
+      limits: this.#limits,
       wantedFor: (atOnce) => this.#wantedFor(atOnce),
       limitIn: (room, atOnce) => this.#limitIn(room, atOnce),
       spent: () => this.#asking?.spent(),
@@ -86,9 +87,9 @@ export class LimitedWork implements Work {
   }
 
   #limitIn(room: Room | undefined, atOnce: number): number | undefined {
-    if (this.#lifted !== undefined || room === undefined) return undefined;
+    if (room === undefined) return undefined;
     const { outputLimits } = this.#run;
-    return limitFor(Math.floor(room.tokens / atOnce), this.#run, { provider: this.#provider, outputLimits });
+    return this.#limits?.of(Math.floor(room.tokens / atOnce), { provider: this.#provider, outputLimits });
   }
 
   /** The limit that the answer's request carried. */
@@ -99,7 +100,7 @@ export class LimitedWork implements Work {
   /** Why there is no answer, or no whole one, where the budget is the reason. */
   cutShort(answer: Answered | ModelFailure): Failure | undefined {
     if (answer.failure !== undefined && this.#asking?.noRoom !== undefined) return this.#asking.noRoom;
-    if (answer.failure === undefined && this.#lifted !== undefined) this.#run.outputLimits.refused(this.#lifted);
+    if (answer.failure === undefined) this.#limits?.answered(this.#run);
     const sent = this.#sent();
     if (sent === undefined || !isCut(answer, sent.limit)) return undefined;
     const { limit, room } = sent;
@@ -107,25 +108,15 @@ export class LimitedWork implements Work {
     return budgetFailure(`cut the answer short after ${limit} tokens`, "response", { ...room, text });
   }
 
-  /**
-   * Takes the limit away where a refusal may be for it, and returns whether it did: then the request goes out once more.
-   * A limit that is larger than any answer of the model, or than what its window leaves, is refused; without it the answer
-   * is the shorter one.
-   */
+  /** Takes the limit away where a refusal may be for it, and returns whether it did: then the request goes out once more. */
   liftLimit(refusal: ModelFailure): boolean {
-    const sent = this.#single;
-    if (sent === undefined || !isLifted(this.#run, sent.limit, refusal)) return false;
-    this.#lifted = sent.limit;
-    return true;
+    return this.#single !== undefined && this.#limits?.lift(this.#single.limit, this.#run, refusal) === true;
   }
 }
 
-/** Whether a refusal may be for the limit that the request carried, so that it goes out once more without it. */
-export function isLifted(run: Run, maxOutputTokens: number, refusal: ModelFailure): boolean {
-  if (refusal.failure !== "provider") return false;
-  if (refusal.reason !== "bad_request" && refusal.reason !== "context_length") return false;
-  run.log("warn", { turn: run.turn, maxOutputTokens, reason: refusal.message }, "budget.limit.refused");
-  return true;
+/** An estimate of what is sent; the history keeps its parts. */
+export function inputOf(run: Run, request: ModelRequest): number {
+  return inputTokensOf(request, run.history, { known: run.knownCost, correction: run.inputCorrection });
 }
 
 function boundsOf(provider: ModelProvider, run: Run): AnswerBounds {
@@ -176,19 +167,4 @@ function costsOf({ prices, world: { clock } }: Run): Wanted["costOf"] {
   const current = prices.current();
   if (current?.known !== true) return undefined;
   return (inputTokens, outputTokens) => current.priceOf({ inputTokens, outputTokens }, clock.now());
-}
-
-/** The longest answer of one turn, in tokens: what the evaluation sets, else the model's own bound. */
-export function boundOf({ maxOutputTokens }: ModelProvider, { settings }: Run): number | undefined {
-  return settings.maxOutputTokens ?? maxOutputTokens;
-}
-
-/** The limit that a request carries where a budget has so much room; undefined: the model's own bound is lower, or it takes none. */
-export function limitFor(
-  tokens: number,
-  run: Run,
-  { provider, outputLimits }: { readonly provider: ModelProvider; readonly outputLimits: OutputLimits },
-): number | undefined {
-  if (provider.capabilities.outputLimit === undefined) return undefined;
-  return tokens < (boundOf(provider, run) ?? Infinity) && outputLimits.takes(tokens) ? tokens : undefined;
 }

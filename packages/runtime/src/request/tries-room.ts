@@ -3,9 +3,12 @@ import type { Usage } from "@proviso/core";
 import { noneSpent, sumOf, type Room, type SpentSoFar, type Wanted } from "../budget-room.ts";
 import type { Granted } from "../budgets.ts";
 import { isFailure, type Failure } from "../failures.ts";
+import type { AnswerLimits } from "./answer-limits.ts";
 
 /** Where one model of a chain gets the limit of its answer from. */
 export interface RoomForTries {
+  /** The limits of the request's answers; undefined where there is no budget. */
+  readonly limits: AnswerLimits | undefined;
   /**
    * Takes the room for one more try, beside those that are under way; or says which budget has none. Where no other try of
    * the request is under way, it waits for what others have reserved on a shared budget.
@@ -34,6 +37,7 @@ const unlimited: TryPlace = Object.freeze({ limit: undefined, end: () => {}, lea
 
 /** Where there is no budget. */
 export const unlimitedTries: RoomForTries = Object.freeze({
+  limits: undefined,
   take: () => unlimited,
   beside: () => unlimitedTries,
   startPaceWait: () => () => {},
@@ -50,6 +54,7 @@ interface SharedRequest {
   readonly signal: AbortSignal;
   /** How many models the request may go to at the same time. */
   readonly atOnce: number;
+  readonly limits: AnswerLimits | undefined;
   /** What a request wants that goes to so many models at the same time. */
   wantedFor(atOnce: number): Wanted;
   /** The limit of an answer where the room is for so many; undefined: none is sent. */
@@ -80,6 +85,10 @@ export class TriesOfRequest implements RoomForTries {
   constructor(of: SharedRequest) {
     this.#of = of;
     this.#whole = of.granted.room;
+  }
+
+  get limits(): AnswerLimits | undefined {
+    return this.#of.limits;
   }
 
   /** The limit that the last request of the try carried which ended last; undefined: none. */
@@ -191,6 +200,10 @@ class BesideOthers implements RoomForTries {
   constructor(tries: TriesOfRequest, others: () => number) {
     this.#tries = tries;
     this.#others = others;
+  }
+
+  get limits(): AnswerLimits | undefined {
+    return this.#tries.limits;
   }
 
   take(): ReturnType<RoomForTries["take"]> {

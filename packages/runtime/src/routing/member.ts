@@ -1,11 +1,10 @@
-import type { Message, ModelProvider, ModelRequest, ReportedUsage, RouteStep, Usage } from "@proviso/core";
+import type { Message, ModelProvider, ReportedUsage, RouteStep, Usage } from "@proviso/core";
 import { addUsage } from "@proviso/core/internal";
 import { refusedSetting } from "../evaluate-options.ts";
 import type { ChainMember } from "../request/chain.ts";
 import { dollarsFor } from "../prices.ts";
 import type { Run } from "../run.ts";
 import { liveClock } from "./live-clock.ts";
-import { inputTokensOf } from "../tokens.ts";
 import type { Breaker } from "./breaker.ts";
 import { PastRequests } from "./past-requests.ts";
 import type { Throttle } from "./refusal.ts";
@@ -43,11 +42,6 @@ export function refusalOfBreaker({ asked, breaker }: Member, run: Run): Throttle
 /** The step of an adapter that is not asked. */
 export function skippedStep({ name, model }: ModelProvider, why: string): RouteStep {
   return { provider: name, model, outcome: "skipped", why, durationMs: 0 };
-}
-
-/** An estimate of what is sent. */
-export function inputOf(run: Run, request: ModelRequest): number {
-  return inputTokensOf(request, run.history, { known: run.knownCost, correction: run.inputCorrection });
 }
 
 /** The usage with its cost in dollars, where that is known by now. */

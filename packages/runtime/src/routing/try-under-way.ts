@@ -18,7 +18,8 @@ import type { RunFiles } from "../content/contract.ts";
 import { elapsedMs } from "../environment.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import { isChainProvider, type ChainMember, type ChainRequest, type Lost } from "../request/chain.ts";
-import { boundOf, isLifted, limitFor } from "../request/limited-work.ts";
+import { boundOf } from "../request/answer-limits.ts";
+import { inputOf } from "../request/limited-work.ts";
 import { asData } from "../request/model-answer.ts";
 import { enterPace, isUnsent, paceOf, type HeldTurn } from "../request/paced.ts";
 import type { RoomForTries, TryPlace } from "../request/tries-room.ts";
@@ -28,7 +29,7 @@ import { deltasFor, textOf } from "../streaming/deltas.ts";
 import { estimatedTokens } from "../tokens.ts";
 import type { ServiceState } from "./breaker.ts";
 import { liveClock } from "./live-clock.ts";
-import { atPrice, inputOf, refusalOfBreaker, reported, sumOfCosts, type Member } from "./member.ts";
+import { atPrice, refusalOfBreaker, reported, sumOfCosts, type Member } from "./member.ts";
 import { paceOutcomeOf, passedOver, reasonOf, serviceState, unsent, withoutRoom, type Tried } from "./tried.ts";
 
 /** What a request to a member needs beside the member. */
@@ -205,21 +206,19 @@ export class TryUnderWay {
   /** Sends the request, and once more without the budget's limit where the model may refuse that. */
   #sent(): Promise<ModelResponse | ModelFailure> {
     const room = this.#place?.limit;
-    const limit = room === undefined ? undefined : limitFor(room, this.#run, this.member.asked);
+    const limit = room === undefined ? undefined : this.#room.limits?.of(room, this.member.asked);
     return limit === undefined ? this.#send(undefined) : this.#sentWithin(limit);
   }
 
   async #sentWithin(limit: number): Promise<ModelResponse | ModelFailure> {
     const refused = await this.#send(limit);
     if (refused.failure === undefined || this.#request.signal.aborted) return refused;
-    if (!isLifted(this.#run, limit, refused)) return refused;
+    if (this.#room.limits?.lift(limit, this.member.asked, refused) !== true) return refused;
     this.#isOver = false;
     // What the refused request streamed is no part of the answer.
     if (this.#streamed !== "") this.#request.onDelta?.({ kind: "reset" });
     this.#streamed = "";
-    const answer = await this.#send(undefined);
-    if (answer.failure === undefined) this.member.asked.outputLimits.refused(limit);
-    return answer;
+    return this.#send(undefined);
   }
 
   #send(limit: number | undefined): Promise<ModelResponse | ModelFailure> {
@@ -244,6 +243,7 @@ export class TryUnderWay {
 
   /** Counts what an answer cost, in the moment in which it is there. */
   #count(answer: ModelResponse | ModelFailure, sent: ModelRequest): void {
+    if (answer.failure === undefined) this.#room.limits?.answered(this.member.asked);
     if (this.#isOver) return;
     const [run, provider] = [this.#run, this.provider];
     const inputTokens = (): number => inputOf(run, this.#request);
