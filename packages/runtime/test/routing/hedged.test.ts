@@ -272,6 +272,54 @@ test("RTE-11 by percentile nothing is hedged before 20 requests", async () => {
   expect((await late).output).toBe("b");
 });
 
+test("RTE-11 by percentile a request that lost counts with the time until then: its answer would have taken longer", async () => {
+  const durations = [...Array.from({ length: 20 }, () => 100), 10_000];
+  const { adapters, clock, requests } = services({ takesMs: durations }, { takesMs: 100 });
+  const adapter = hedged(adapters, { afterPercentile: 95 });
+  const hedgedAfter: number[] = [];
+  for (let number = 0; number < 23; number++) {
+    const startedAt = clock.now();
+    const evaluating = adapter.evaluate(prompt);
+    await clock.advance(1_000);
+    await evaluating;
+    const last = requests.at(-1);
+    if (last?.by === "b") hedgedAfter.push(last.at - startedAt);
+  }
+  // Of 22 the 21st counts, which is the first one that lost.
+  expect(hedgedAfter).toEqual([100, 100, 200]);
+});
+
+test("RTE-11 PAC-2 by percentile the time that a request waits for its pace is no part of it", async () => {
+  const { adapters, clock, requests } = services(
+    { takesMs: [...Array.from({ length: 20 }, () => 100), 10_000] },
+    { takesMs: 100 },
+  );
+  const [a, b] = adapters as [ProviderAdapter, ProviderAdapter];
+  let queuedMs = 5_000;
+  const pace: Pace = {
+    async enter() {
+      await clock.sleep(queuedMs);
+      return { ok: true, turn: { queuedMs, end() {}, giveBack() {} } };
+    },
+    state: () => ({ queued: 0, inFlight: 0, requestsPerMinute: undefined, tokensPerMinute: undefined, share: 1 }),
+  };
+  const adapter = hedged([paced(a, pace), b], { afterPercentile: 95 });
+  for (let number = 0; number < 20; number++) {
+    const evaluating = adapter.evaluate(prompt);
+    await clock.advance(6_000);
+    await evaluating;
+  }
+  queuedMs = 0;
+  const startedAt = clock.now();
+  const evaluating = adapter.evaluate(prompt);
+  await clock.advance(6_000);
+  expect((await evaluating).output).toBe("b");
+  expect(requests.slice(20).map(({ by, at }) => [by, at - startedAt])).toEqual([
+    ["a", 0],
+    ["b", 100],
+  ]);
+});
+
 test("RTE-11 a chain in which the others are tried first can be hedged, and the other way round", async () => {
   const { adapters, clock } = services({ takesMs: 100, failsWith: "rate_limit" }, { takesMs: 9_000 }, { takesMs: 50 });
   const [a, b, c] = adapters as [(typeof adapters)[0], (typeof adapters)[0], (typeof adapters)[0]];

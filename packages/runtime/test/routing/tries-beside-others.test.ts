@@ -103,21 +103,50 @@ test("RTE-7 LIM-5 evaluations that wait for room see what the breaker has learnt
   expect(budget.remaining().totalTokens).toBe(400 - budget.consumed.totalTokens);
 });
 
-test("RTE-11 a model of a hedge that there was no room for is asked once another one has failed", async () => {
+test("RTE-11 LIM-10 a model of a hedge that there was no room for is asked once another one has failed", async () => {
   const environment = fakeEnvironment();
-  const unlimited = { environment, capabilities: { outputLimit: undefined } };
+  const { clock } = environment;
+  const bounded = { environment, capabilities: { outputLimit: undefined }, maxOutputTokens: 300 };
   const fails = async () => {
-    await environment.clock.sleep(500);
+    await clock.sleep(500);
     return busy();
   };
-  const a = model("a", () => busy(), unlimited);
-  const b = model("b", fails, unlimited);
-  const c = model("c", () => answer("c", { inputTokens: 10, outputTokens: 5 }), unlimited);
+  // What it has cost leaves room for one of the others.
+  const a = model("a", () => busy({ inputTokens: 10, outputTokens: 440 }), bounded);
+  const b = model("b", fails, bounded);
+  let askedAt = 0;
+  const startedAt = clock.now();
+  const answers = () => {
+    askedAt = clock.now() - startedAt;
+    return answer("c", { inputTokens: 10, outputTokens: 5 });
+  };
+  const c = model("c", answers, bounded);
   const evaluating = hedged([a.adapter, b.adapter, c.adapter], { afterMs: 100 }).evaluate(prompt, {
     budget: { maxTotalTokens: 1_000 },
   });
-  await environment.clock.advance(2_000);
+  await clock.advance(2_000);
   expect((await evaluating).text).toBe("c");
+  expect(askedAt).toBe(500);
+});
+
+test("LIM-5 LIM-10 a model of a chain whose room others have overspent waits for what is reserved", async () => {
+  const environment = fakeEnvironment();
+  const { clock } = environment;
+  const bounded = { environment, capabilities: { outputLimit: undefined }, maxOutputTokens: 200 };
+  const after = async (ms: number, what: unknown) => {
+    await clock.sleep(ms);
+    return what;
+  };
+  const a = model("a", () => after(200, busy()), bounded);
+  const b = model("b", () => answer("b", { inputTokens: 10, outputTokens: 5 }), bounded);
+  const greedy = model("x", () => after(100, answer("x", { inputTokens: 10, outputTokens: 690 })), bounded);
+  const modest = model("y", () => after(300, answer("y", { inputTokens: 10, outputTokens: 10 })), bounded);
+  const budget = trackBudget({ maxTotalTokens: 1_000 });
+  const all = [greedy.adapter, modest.adapter, hedged([a.adapter, b.adapter], late)].map((adapter) =>
+    adapter.evaluate(prompt, { budget }),
+  );
+  await clock.advance(2_000);
+  expect((await Promise.all(all)).map(({ text }) => text)).toEqual(["x", "y", "b"]);
 });
 
 test("LIM-12 a chain of a model with a price and one that reports its costs is limited in dollars", async () => {
