@@ -82,6 +82,32 @@ describe("TOOL-2 what a library's validate returns", () => {
     expect(result).toEqual({ ok: false, issues: [expected] });
   });
 
+  test.each<readonly [string, readonly unknown[], string]>([
+    ["of one long key", ["x".repeat(1_001), "b"], `${"x".repeat(1_000)}…`],
+    ["that goes on behind 1,000 characters", ["x".repeat(1_000), "b"], `${"x".repeat(1_000)}…`],
+    ["of 1,000 characters", ["x".repeat(998), "b"], `${"x".repeat(998)}.b`],
+  ])("TOOL-2 LIM-9 a path %s is cut at 1,000", (_, path, shown) => {
+    const refuses = schemaOf(() => ({ issues: [{ path, message: "odd" }] }));
+    expect(parseWithSchemaSync(refuses, {})).toEqual({ ok: false, issues: [{ path: shown, message: "odd" }] });
+  });
+
+  test("TOOL-2 LIM-9 of a path with many keys no more are read than are shown", () => {
+    let read = 0;
+    const part = {
+      get key() {
+        read += 1;
+        return "x";
+      },
+    };
+    const path = Array.from({ length: 100_000 }, () => part);
+    parseWithSchemaSync(
+      schemaOf(() => ({ issues: [{ path, message: "odd" }] })),
+      {},
+    );
+    // Each takes two characters with its dot, but the first.
+    expect(read).toBe(501);
+  });
+
   test("TOOL-2 a message that ends its own sentence makes no second full stop, and three dots stay", () => {
     const issues = ["Must be paid.", "Not yet...", "odd"].map((message) => ({ path: "a", message }));
     expect(describeIssues(issues)).toBe("a: Must be paid; a: Not yet...; a: odd");

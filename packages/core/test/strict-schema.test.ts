@@ -225,6 +225,28 @@ describe("OUT-4 the way back", () => {
       { u: { v: 1, n: null } },
     ],
     [
+      "a union of objects that differ in the words of a list",
+      z.object({
+        u: z.union([
+          z.object({ v: z.array(z.enum(["a", "b"])), n: z.string().optional() }),
+          z.object({ v: z.array(z.enum(["b", "c"])), n: z.string().nullable() }),
+        ]),
+      }),
+      { u: { v: ["b", "c"], n: null } },
+      { u: { v: ["b", "c"], n: null } },
+    ],
+    [
+      "a union of objects that differ in the constant of a list",
+      z.object({
+        u: z.union([
+          z.object({ v: z.array(z.literal("a")), n: z.string().optional() }),
+          z.object({ v: z.array(z.literal("b")), n: z.string().nullable() }),
+        ]),
+      }),
+      { u: { v: ["b"], n: null } },
+      { u: { v: ["b"], n: null } },
+    ],
+    [
       "a union in recursion",
       Nest,
       { kids: [{ kids: null }, { kids: [{ leaf: null }] }] },
@@ -261,6 +283,16 @@ describe("OUT-4 the way back", () => {
     });
     const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth - 1), b: "x" });
     expect(strict?.restore(nested(60))).toEqual(nested(60));
+  });
+
+  test("OUT-4 of words without a type null is an absent key, unless it is one of them", () => {
+    const strict = strictSchema({
+      type: "object",
+      properties: { a: { enum: ["x"] }, b: { enum: ["x", null] }, c: { const: "x" } },
+    });
+    const orNull = { anyOf: [{ enum: ["x"] }, { type: "null" }] };
+    expect(strict?.schema["properties"]).toEqual({ a: orNull, b: { enum: ["x", null] }, c: orNull });
+    expect(strict?.restore({ a: null, b: null, c: null })).toEqual({ b: null });
   });
 
   test("OUT-4 keys that the schema does not name are left for the validation to refuse", () => {
