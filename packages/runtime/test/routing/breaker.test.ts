@@ -39,19 +39,17 @@ test("RTE-7 an answer to a request that was sent before the breaker opened does 
   expect((await chain.evaluate(prompt)).provider).toBe("a");
 });
 
-test("RTE-7 a request that waited for the breaker tries where its timer rings 2 ms early, and earlier not", async () => {
-  for (const [earlyMs, provider] of [
-    [2, "a"],
-    [3, undefined],
-  ]) {
-    const environment = fakeEnvironment();
-    const { clock } = environment;
-    const early = { now: () => clock.now(), sleep: (ms: number) => clock.advance(Math.max(0, ms - earlyMs)) };
-    const a = model("a", (request) => Promise.resolve(request === 1 ? busy : undefined));
-    const throttle = { maxAttempts: 3, baseDelayMs: 0 };
-    const adapter = modelAdapter(a.provider, { ...environment, clock: early, throttle });
-    const chain = fallback([adapter], { ...environment, clock: early, breaker: { failures: 1, openMs: 1_000 } });
-    const response = await chain.evaluate(prompt).catch(() => undefined);
-    expect(response?.provider).toBe(provider);
-  }
+test.each<readonly [how: string, earlyMs: number, provider: string | undefined]>([
+  ["2 ms early, the service that a request waited for is asked", 2, "a"],
+  ["3 ms early, it is not asked yet", 3, undefined],
+])("RTE-7 where the timer rings %s", async (_, earlyMs, provider) => {
+  const environment = fakeEnvironment();
+  const { clock } = environment;
+  const early = { now: () => clock.now(), sleep: (ms: number) => clock.advance(Math.max(0, ms - earlyMs)) };
+  const a = model("a", (request) => Promise.resolve(request === 1 ? busy : undefined));
+  const throttle = { maxAttempts: 3, baseDelayMs: 0 };
+  const adapter = modelAdapter(a.provider, { ...environment, clock: early, throttle });
+  const chain = fallback([adapter], { ...environment, clock: early, breaker: { failures: 1, openMs: 1_000 } });
+  const response = await chain.evaluate(prompt).catch(() => undefined);
+  expect(response?.provider).toBe(provider);
 });
