@@ -4,7 +4,17 @@ import { frozenJson, messageOf, toJsonValue } from "@proviso/core/internal";
 import { takeUpFiles, withGenerated } from "../content/files-of.ts";
 import { isFailure } from "../failures.ts";
 import type { Run } from "../run.ts";
+import type { RecordedRequest } from "./contract.ts";
 import type { EntryOf } from "./entries.ts";
+
+/** An answer as a replay needs it: with all that held it back. */
+export function queuedAnswer(
+  answer: ModelResponse | ModelFailure,
+  { queuedMs = 0 }: Pick<RecordedRequest, "queuedMs">,
+): typeof answer {
+  if (answer.failure !== undefined || queuedMs === 0) return answer;
+  return { ...answer, queuedMs: queuedMs + (answer.queuedMs ?? 0) };
+}
 
 /** An answer for the record: plain JSON without raw payloads and secrets. */
 export function recordedAnswer(

@@ -1,4 +1,5 @@
 // What stands of a run, read in order. Entries that the evaluation itself does not come to are passed on the way.
+import type { FrameworkEvent } from "@proviso/core";
 import type { EntryContent, EntryOf, JournalEntry } from "./entries.ts";
 
 /** Kinds that the evaluation comes to by itself, in the order of the record. */
@@ -60,6 +61,12 @@ export class Prefix {
       }
     }
     return undefined;
+  }
+
+  /** Returns the event that the evaluation emits next; undefined: another entry comes before. */
+  nextEvent(): FrameworkEvent | undefined {
+    const next = this.peek();
+    return next?.kind === "event" ? next.event : undefined;
   }
 
   /** Returns the entry that the evaluation comes to next, and passes nothing on the way; undefined: there is none. */

@@ -44,3 +44,14 @@ export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
 export function taken<T>(queue: T[]): T | undefined {
   return queue.pop();
 }
+
+/** Whether a request of the turn went out again with a shorter history, because it had been refused as too long. */
+export function isShortened(entries: readonly JournalEntry[], turn: number): boolean {
+  return entries.some(
+    (entry) =>
+      entry.kind === "event" &&
+      entry.event.type === "history.compacted" &&
+      entry.event.turn === turn &&
+      entry.event.why === "refused",
+  );
+}

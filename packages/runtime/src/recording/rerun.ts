@@ -35,7 +35,7 @@ import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
 import { givenAgain } from "./kept-feedback.ts";
 import { refuseAgain } from "./refusals.ts";
-import { addTo, queuesOf, taken, type Queues } from "./queues.ts";
+import { addTo, isShortened, queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
 import { recordedSession } from "./session.ts";
@@ -219,6 +219,10 @@ export class Rerun extends ReadTape implements Tape<Run> {
   delay(run: Run): number | undefined {
     const turn = this.#queues.answers.get(run.evaluationId)?.at(-1)?.turn;
     return (run.isInside ? this.inside.isAskedAgain(run) : turn === run.turn) ? 0 : undefined;
+  }
+
+  lifts(run: Run): boolean {
+    return this.delay(run) !== undefined && !isShortened(this.opened.entries, run.turn);
   }
 
   async checked(): Promise<string | undefined> {

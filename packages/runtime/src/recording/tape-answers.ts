@@ -4,7 +4,7 @@ import { addUsage, countUsage, noUsage } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
 import type { Attempts } from "../attempts.ts";
 import { AnsweredEntry } from "./answered-entry.ts";
-import { answerAgain, recordedAnswer, storedAnswer } from "./answers.ts";
+import { answerAgain, queuedAnswer, recordedAnswer, storedAnswer } from "./answers.ts";
 import { AskedEntry, RequestHashes, type NewInRequest } from "./asked.ts";
 import { hasAttempts, KeptAttempts } from "./attempts.ts";
 import type { AgentTurn, RecordedRequest, UsageEstimate } from "./contract.ts";
@@ -15,12 +15,6 @@ import type { EntryOf, JournalEntry } from "./entries.ts";
 import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
 import { drawnNumbers, type DrawnNumbers } from "./unanswered.ts";
-
-/** An answer as a replay needs it: with all that held it back. */
-function queuedAnswer(answer: Answer, { queuedMs = 0 }: RecordedRequest): typeof answer {
-  if (answer.failure !== undefined || queuedMs === 0) return answer;
-  return { ...answer, queuedMs: queuedMs + (answer.queuedMs ?? 0) };
-}
 
 type Answer = ModelResponse | ModelFailure;
 
@@ -206,8 +200,7 @@ export class TapeAnswers extends TapeEvents {
   }
 
   refusal(): string | undefined {
-    const next = this.prefix.peek();
-    const event = next?.kind === "event" ? next.event : undefined;
+    const event = this.prefix.nextEvent();
     if (event?.type !== "prompt.failed" || event.code !== "provider" || event.phase !== "request") return undefined;
     return event.message;
   }
@@ -272,8 +265,12 @@ export class TapeAnswers extends TapeEvents {
     if (!this.isKept() || run.isInside) return compute();
     const drawn = this.prefix.peek();
     if (drawn?.kind === "drew" && typeof drawn.value === "number") this.prefix.take("drew");
-    const next = this.prefix.peek();
-    return next?.kind === "event" && next.event.type === "provider.throttled" ? next.event.delayMs : compute();
+    const event = this.prefix.nextEvent();
+    return event?.type === "provider.throttled" ? event.delayMs : compute();
+  }
+
+  lifts(run: Run, lift: () => boolean): boolean {
+    return this.isKept() && !run.isInside ? this.prefix.nextEvent()?.type === "provider.requested" : lift();
   }
 
   async waited(run: Run, wait: () => Promise<unknown>): Promise<unknown> {

@@ -54,7 +54,8 @@ export async function askUntilAnswered(
     }
     if (cut !== undefined) return cut;
     if (answer.failure !== "throttle") {
-      if (work.liftLimit(answer)) continue;
+      const lift = (): boolean => work.liftLimit(answer);
+      if (run.tape === undefined ? lift() : run.tape.lifts(run, lift)) continue;
       const shorter = run.context && (await run.context.afterRefusal(answer, request));
       if (shorter === undefined) return refusedRequest(answer);
       if (isFailure(shorter)) return shorter;
