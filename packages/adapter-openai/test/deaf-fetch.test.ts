@@ -1,25 +1,25 @@
 // A fetch of a user's own that does not look at the signal, and bodies that do not.
 import { openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
-import type { ModelDelta, ModelRequest } from "@proviso/core";
+import type { ModelRequest } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
 import { fakeClock } from "@proviso/runtime/testing";
 import OpenAI from "openai";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 
-type Pull = UnderlyingDefaultSource<Uint8Array>["pull"];
+const never = () => new Promise<never>(() => {});
 
 /** Its body begins with a text, and sends more only as `more` wants it to. */
 function deafAnswer({ type = "application/json", begin = "", status = 200 } = {}) {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const state = { cancelled: 0 };
-  const pull: Pull = () => new Promise(() => {});
   const body = new ReadableStream<Uint8Array>(
     {
       start(given) {
         controller = given;
         if (begin !== "") given.enqueue(new TextEncoder().encode(begin));
       },
-      pull,
+      pull: never,
       cancel: () => void state.cancelled++,
     },
     { highWaterMark: 0 },
@@ -46,7 +46,6 @@ function requestFor(signal: AbortSignal, onDelta?: (delta: ModelDelta) => void):
 const chunk = (content: string): string =>
   `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", choices: [{ index: 0, delta: { content } }] })}\n\n`;
 
-const never = () => new Promise<never>(() => {});
 const stream = { type: "text/event-stream", begin: chunk("Once") };
 const cases = [
   ["no answer", undefined, false],
@@ -134,7 +133,9 @@ describe("LIM-3 SEC-3 after an abort", () => {
     const piece = (text: string): void => send({ done: false, value: new TextEncoder().encode(chunk(text)) });
     const { model, clock } = modelOver("own fetch", () => Promise.resolve(response));
     const controller = new AbortController();
-    const going = model.generate(requestFor(controller.signal, ({ text }) => void deltas.push(text ?? "")));
+    const going = model.generate(
+      requestFor(controller.signal, (delta) => void deltas.push(delta.kind === "text" ? delta.text : "")),
+    );
     await clock.advance(1);
     piece("Once");
     await clock.advance(1);

@@ -107,7 +107,7 @@ test("MCP-14 SEC-1 no part of a key is in the error and the log of a service tha
     {
       ...spec,
       fetch: (url, init) =>
-        String(init?.body).includes("resources/list")
+        typeof init?.body === "string" && init.body.includes("resources/list")
           ? Promise.resolve(answer("text/event-stream", `data: ${secret}\n\n`))
           : handler.fetch(new Request(url, init)),
     },
