@@ -25,7 +25,7 @@ export function fetchConnection(options: CheckedOptions): Connection {
     open(request, guard) {
       const { signal } = guard;
       // Looked up for each request: tests and tracers replace it later.
-      const fetch = options.fetch ?? (globalThis.fetch as unknown as LeanFetch);
+      const fetch = options.fetch ?? globalThis.fetch;
       // A foreign fetch may change the headers that it receives.
       const own = takesRecords.has(fetch) ? record : new Headers(headers);
       const body = format.json(options, request);
