@@ -63,7 +63,7 @@ export class MessageLines {
 
   /** The end of what was no message, as people see it, a line that has not ended included; empty: there is none. */
   odd(): string {
-    // All of it is made visible before it is cut: what people do not see may be longer than what is kept.
+    // The whole is made visible before it is cut: what people do not see may be longer than what is kept.
     const rest = visibleText(Buffer.concat(this.#rest).toString());
     return endOf(`${this.#odd.text()}${rest}`.trim(), shownOdd, this.#secrets).toWellFormed();
   }
