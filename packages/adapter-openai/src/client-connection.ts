@@ -11,12 +11,12 @@ export function clientConnection(options: CheckedOptions, client: OpenAIClient):
   return {
     address: `${baseURL.replace(/\/+$/, "")}${format.path}`,
     timeoutMs: timeoutMs ?? (typeof own.timeout === "number" ? own.timeout : defaultTimeoutMs),
-    async open(request, signal) {
+    async open(request, { signal, ended }) {
       // Only the runtime asks again, or retries would multiply.
       const settings = { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) };
       const resource = options.api === "responses" ? client.responses : client.chat.completions;
       const answer = resource.create(format.object(options, request) as never, settings as never);
-      return request.onDelta === undefined ? openedBody(answer) : openedStream(answer);
+      return Promise.race([request.onDelta === undefined ? openedBody(answer) : openedStream(answer), ended]);
     },
   };
 }

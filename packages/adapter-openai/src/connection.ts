@@ -1,3 +1,4 @@
+import type { RequestGuard } from "@proviso/adapter-kit";
 import type { ModelFailure, ModelRequest } from "@proviso/core";
 import type { ReadableAnswer } from "./receive.ts";
 import { clientConnection } from "./client-connection.ts";
@@ -12,9 +13,9 @@ export interface Connection {
   readonly timeoutMs: number;
   /**
    * Sends one request and resolves when the headers of its answer are there. A refusal is a failure.
-   * @throws what the network, or the client, throws.
+   * @throws what the network, or the client, throws, and whatever ended the request.
    */
-  open(request: ModelRequest, signal: AbortSignal): Promise<Opened | ModelFailure>;
+  open(request: ModelRequest, guard: RequestGuard): Promise<Opened | ModelFailure>;
 }
 
 /** An answer whose headers have arrived. */

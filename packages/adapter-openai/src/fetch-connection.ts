@@ -1,7 +1,7 @@
 import type { ModelFailure } from "@proviso/core";
 import { isRecord, parseJson } from "@proviso/core/provider";
-import { defaultTimeoutMs, modelFailureFrom, withAddress } from "@proviso/adapter-kit";
-import { textOf } from "./receive.ts";
+import { defaultTimeoutMs, modelFailureFrom, withAddress, type RequestGuard } from "@proviso/adapter-kit";
+import { sourceOf, textOf } from "./receive.ts";
 import type { Connection, Opened } from "./connection.ts";
 import { takesRecords, type LeanFetch, type LeanResponse } from "./fetch.ts";
 import { formatOf } from "./format.ts";
@@ -19,18 +19,22 @@ export function fetchConnection(options: CheckedOptions): Connection {
   const address = addressOf(options.baseURL, format.path);
   const headers = requestHeaders(options);
   const record = Object.freeze(Object.fromEntries(headers));
-  const opened = (response: LeanResponse): Opened | Promise<Opened | ModelFailure> =>
-    response.ok ? { response } : refusal(response, address);
   return {
     address,
     timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
-    open(request, signal) {
+    open(request, guard) {
+      const { signal } = guard;
       // Looked up for each request: tests and tracers replace it later.
-      const fetch = options.fetch ?? (globalThis.fetch as unknown as LeanFetch);
+      const fetch = options.fetch ?? globalThis.fetch;
       // A foreign fetch may change the headers that it receives.
       const own = takesRecords.has(fetch) ? record : new Headers(headers);
       const body = format.json(options, request);
-      return begun(fetch, address, { method: "POST", headers: own, body, signal }).then(opened, failed);
+      const opening = begun(fetch, address, { method: "POST", headers: own, body, signal }).then(
+        (response) => opened(response, address, guard),
+        failed,
+      );
+      // Our own looks at the signal. Another may not: nothing waits for it then.
+      return takesRecords.has(fetch) ? opening : Promise.race([opening, guard.ended]);
     },
   };
 }
@@ -57,9 +61,15 @@ function addressOf(baseURL: string = openAIAddress, path: string): string {
   return url.href;
 }
 
-async function refusal(response: LeanResponse, address: string): Promise<ModelFailure> {
+function opened(response: LeanResponse, address: string, guard: RequestGuard): Opened | Promise<Opened | ModelFailure> {
+  // An answer that comes when nothing waits for it any more: its body is ended.
+  if (guard.signal.aborted) sourceOf(response.body, guard.signal);
+  return response.ok ? { response } : refusal(response, address, guard);
+}
+
+async function refusal(response: LeanResponse, address: string, guard: RequestGuard): Promise<ModelFailure> {
   // The status says enough where the body is cut, or does not end.
-  const text = (await textOf(response).catch(() => undefined)) ?? "";
+  const text = (await textOf(response, guard).catch(() => undefined)) ?? "";
   const parsed = parseJson(text);
   return withAddress(modelFailureFrom(response, parsed.ok ? errorIn(parsed.value) : undefined), address);
 }

@@ -1,16 +1,16 @@
 /** What is used of a `fetch`; the global one will do. */
 export type LeanFetch = (input: string | URL | Request, init?: LeanFetchInit) => Promise<LeanResponse>;
 
-/** What is used of a `RequestInit`. */
+/** What is used of a `RequestInit`: no wider than that is anywhere, so that the global `fetch` takes it. */
 export interface LeanFetchInit {
   /** The HTTP method. Default: GET. */
-  readonly method?: string | undefined;
-  /** Headers, in any form that `fetch` takes. */
-  readonly headers?: unknown;
+  readonly method?: string;
+  /** The headers of the request. */
+  readonly headers?: Headers | [string, string][] | Record<string, string>;
   /** The body of the request. */
-  readonly body?: string | Uint8Array | null | undefined;
+  readonly body?: string | null;
   /** Aborting it ends the request. */
-  readonly signal?: AbortSignal | null | undefined;
+  readonly signal?: AbortSignal | null;
 }
 
 /** What is used of a `Response`. */

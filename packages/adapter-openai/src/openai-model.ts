@@ -68,7 +68,7 @@ async function answerTo(
   // Not `using`: what it is compiled to for Node 22 would be kept for each request that waits.
   const guard = guardRequest(signal, options.clock ?? systemClock, timeoutMs);
   try {
-    const opened = await connection.open(request, guard.signal);
+    const opened = await connection.open(request, guard);
     const received = opened.failure === undefined ? await read(opened, request, options, { guard, timeoutMs }) : opened;
     signal.throwIfAborted();
     // An aborted stream ends as if it were whole.
@@ -94,7 +94,7 @@ function read(
   { api, stallMs, secrets = [] }: CheckedOptions,
   { guard, timeoutMs }: { readonly guard: RequestGuard; readonly timeoutMs: number },
 ): Promise<Received | ModelFailure> {
-  if (onDelta === undefined) return receive(opened, secrets);
+  if (onDelta === undefined) return receive(opened, secrets, guard);
   const reader = api === "responses" ? responsesReader(onDelta) : chatReader(onDelta);
   return receiveStream(opened, reader, { guard, secrets, stallMs: stallMs ?? Math.min(timeoutMs, defaultStallMs) });
 }

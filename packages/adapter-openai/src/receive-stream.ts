@@ -28,15 +28,17 @@ export async function receiveStream(
   reader: StreamReader,
   { guard, stallMs, secrets }: StallGuard,
 ): Promise<Received | ModelFailure> {
-  if (response !== undefined && !isStream(response.headers)) return receiveBody(response, secrets);
+  if (response !== undefined && !isStream(response.headers)) return receiveBody(response, secrets, guard);
   // A stand-in for the client that does not stream.
   if (response === undefined && !isIterable(data)) return { body: data, ...statedIn(undefined) };
-  const listening = listenTo(reader, secrets);
+  const listening = listenTo(reader, secrets, guard.signal);
   guard.expect(stallMs);
   const received = (): void => guard.received();
   try {
-    if (isIterable(data)) await readEvents(data, listening.readEvent, received);
-    else await readBody(response?.body, listening.read, received);
+    const reading = isIterable(data)
+      ? readEvents(data, listening.readEvent, received)
+      : readBody(response?.body, listening.read, { signal: guard.signal, received });
+    await Promise.race([reading, guard.ended]);
   } catch (error) {
     // The usage is all that comes behind the end of an answer, and is estimated then.
     if (reader.isWhole()) return ended(reader, listening, response);
@@ -61,9 +63,11 @@ function ended(
 }
 
 /** Events on their way to the reader; an error among them is the end. */
-function listenTo(reader: StreamReader, secrets: readonly string[]) {
+function listenTo(reader: StreamReader, secrets: readonly string[], signal: AbortSignal) {
   let failure: ModelFailure | undefined;
   const readEvent = (event: unknown, name?: string): boolean => {
+    // What comes of a request that was given up is read no more.
+    if (signal.aborted) return true;
     if (name !== "error" && !(isRecord(event) && isRecord(event["error"]))) return reader.read(event);
     failure = errorObjectFailure(event);
     return true;
@@ -97,9 +101,9 @@ async function readEvents(
 async function readBody(
   body: unknown,
   read: (data: string, name: string | undefined) => boolean,
-  received: () => void,
+  until: Parameters<typeof serverSentEvents>[1],
 ): Promise<void> {
-  for await (const { data, event } of serverSentEvents(body, received)) if (read(data, event)) break;
+  for await (const { data, event } of serverSentEvents(body, until)) if (read(data, event)) break;
 }
 
 function isStream(headers: Headers): boolean {

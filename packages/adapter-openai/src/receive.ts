@@ -6,6 +6,7 @@ import {
   rateLimitFrom,
   reportedCost,
   unreadableBody,
+  type RequestGuard,
 } from "@proviso/adapter-kit";
 import type { Opened, OpenResponse } from "./connection.ts";
 import { fromConnection } from "./request-failure.ts";
@@ -38,8 +39,9 @@ const nothing: Stated = { costUsd: undefined, rateLimit: undefined };
 export async function receive(
   { data, response }: Opened,
   secrets: readonly string[],
+  guard: RequestGuard,
 ): Promise<Received | ModelFailure> {
-  if (response !== undefined && data === undefined) return receiveBody(response, secrets);
+  if (response !== undefined && data === undefined) return receiveBody(response, secrets, guard);
   return { body: data, ...statedIn(response) };
 }
 
@@ -47,8 +49,9 @@ export async function receive(
 export async function receiveBody(
   response: OpenResponse,
   secrets: readonly string[],
+  guard: RequestGuard,
 ): Promise<Received | ModelFailure> {
-  const text = await textOf(response);
+  const text = await textOf(response, guard);
   if (text === undefined) {
     return invalidResponse(`The provider's answer is longer than ${longestBody} bytes.`, undefined);
   }
@@ -64,9 +67,17 @@ export interface Source {
   cancel(): void;
 }
 
-/** undefined: it cannot be read in pieces. The global fetch gives a web stream, others a stream of Node's. */
-export function sourceOf(body: unknown): Source | undefined {
+/** undefined: it cannot be read in pieces. It ends when the signal fires, also where its `fetch` does not look at that. */
+export function sourceOf(body: unknown, signal: AbortSignal): Source | undefined {
   if (typeof body !== "object" || body === null) return undefined;
+  const source = piecesOf(body);
+  if (signal.aborted) source.cancel();
+  else signal.addEventListener("abort", source.cancel, { once: true });
+  return source;
+}
+
+/** The global fetch gives a web stream, others a stream of Node's. */
+function piecesOf(body: object): Source {
   if ("getReader" in body) {
     const reader = (body as ReadableStream<Uint8Array>).getReader();
     return { next: () => reader.read(), cancel: () => void reader.cancel().catch(() => {}) };
@@ -93,13 +104,17 @@ export interface ReadableAnswer {
  * The whole text of an answer; undefined: it is too long, and the rest of it is given up.
  * Rejects with a ConnectionError where it cannot be read.
  */
-export function textOf(response: ReadableAnswer): Promise<string | undefined> {
-  return fromConnection(() => textIn(response));
+export function textOf(response: ReadableAnswer, guard: RequestGuard): Promise<string | undefined> {
+  return fromConnection(() =>
+    // Our own `fetch` looks at the signal.
+    response.textUpTo === undefined
+      ? Promise.race([textIn(response, guard.signal), guard.ended])
+      : response.textUpTo(longestBody),
+  );
 }
 
-async function textIn(response: ReadableAnswer): Promise<string | undefined> {
-  if (response.textUpTo !== undefined) return response.textUpTo(longestBody);
-  const source = isKnownToFit(response) ? undefined : sourceOf(response.body);
+async function textIn(response: ReadableAnswer, signal: AbortSignal): Promise<string | undefined> {
+  const source = isKnownToFit(response) ? undefined : sourceOf(response.body, signal);
   // A stand-in for a response may have nothing but its text.
   if (source === undefined) return response.text();
   const decoder = new TextDecoder();

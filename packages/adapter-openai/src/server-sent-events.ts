@@ -5,12 +5,15 @@ import { sourceOf, type Source } from "./receive.ts";
 import { fromConnection } from "./request-failure.ts";
 
 /**
- * The events of a body. `received` is called for each piece of it, comments included. An event that the end of the body
+ * The events of a body, until the signal fires. `received` is called for each piece of it, comments included. An event that the end of the body
  * cuts short is one too: some servers leave out the blank line after their last one.
  * @throws {ConnectionError} where the body cannot be read. {RangeError} for an event over `longestBody`, and for a body over `longestStream`.
  */
-export async function* serverSentEvents(body: unknown, received: () => void): AsyncGenerator<EventSourceMessage, void> {
-  const source = sourceOf(body);
+export async function* serverSentEvents(
+  body: unknown,
+  { signal, received }: { readonly signal: AbortSignal; readonly received: () => void },
+): AsyncGenerator<EventSourceMessage, void> {
+  const source = sourceOf(body, signal);
   if (source === undefined) return;
   const decoder = new TextDecoder();
   let events: EventSourceMessage[] = [];

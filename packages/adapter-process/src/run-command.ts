@@ -54,7 +54,7 @@ const quietMs = 100;
 const mostWaits = 10;
 /** Runs a command in a process group of its own, which is ended whatever happens. Never rejects. */
 export async function runCommand(command: Command, input: string, limits: RunLimits): Promise<Ended> {
-  const outputs = { stdout: firstBytes(largestOutput), stderr: lastText(keptErrors, command.beside) };
+  const outputs = { stdout: firstBytes(largestOutput), stderr: lastText(keptErrors, command) };
   const child = started(command);
   if (child instanceof Error) return endedBy({ notStarted: child }, outputs);
   const watched = watch(child, outputs);

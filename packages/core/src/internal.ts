@@ -23,7 +23,7 @@ export { givenTool } from "./tool/check-tool.ts";
 export { nearestName } from "./nearest-name.ts";
 export { escapedAsJson, escapeUnseen, printable, replaceUnseen } from "./unseen.ts";
 export { frozenJson, isForbiddenKey, isOutOfStack, plainCopy, toJsonValue, tooDeep } from "./json.ts";
-export { parseOwnJson, whyNoJson } from "./json.ts";
+export { parseOwnJson, whyNoJson, withoutExcerpts } from "./json.ts";
 export { canonicalJson, contentHash, shortHash } from "./canonical-json.ts";
 export { hostSha256, ownSha256, sha256 } from "./sha256.ts";
 export { asJson, oddInJson } from "./odd-in-json.ts";

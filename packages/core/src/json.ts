@@ -41,17 +41,19 @@ export function parseJson(text: string, { maxDepth = 64, maxLength = 1024 * 1024
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { ok: false, error: `not JSON: ${(error as SyntaxError).message.replace(cutExcerpt, "")}` };
+    return { ok: false, error: `not JSON: ${withoutExcerpts((error as SyntaxError).message)}` };
   }
   const key = mayHoldForbiddenKey(text) ? findForbiddenKey(value) : undefined;
   return key === undefined ? { ok: true, value } : { ok: false, error: `the key "${key}" is not allowed` };
 }
 
-/**
- * What V8 shows of a text that is longer: `Unexpected token 's', ..."key": sk-ve"... is not valid JSON`. It may end inside
- * a secret, which is found no more then.
- */
-const cutExcerpt = /, (?:\.\.\.".*"|".*"\.\.\.)(?:\.\.\.)?(?= is not valid JSON$)/s;
+/** What V8 shows of a text that is longer: `Unexpected token 's', ..."key": sk-ve"... is not valid JSON`. */
+const cutExcerpt = /, (?:\.\.\.".{0,60}"|".{0,60}"\.\.\.)(?:\.\.\.)?(?= is not valid JSON)/gs;
+
+/** The message of `JSON.parse` without its excerpt, which may end inside a secret: that is found no more then. */
+export function withoutExcerpts(message: string): string {
+  return message.replaceAll(cutExcerpt, "");
+}
 
 /**
  * Reads JSON that this framework wrote into a record of its own: of any size, and with whatever keys the values had that

@@ -1,7 +1,7 @@
 import { DefinitionError, type JsonSchema } from "@proviso/core";
 import { canonicalJson, contentHash, describeValue } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
-import { visibleDescription, visibleSchema } from "./visible-text.ts";
+import { visibleDescription, visibleSchema, visibleText } from "./visible-text.ts";
 
 /** A definition as the server lists it. */
 export interface McpToolInfo {
@@ -138,7 +138,7 @@ export function parsePins(json: unknown): McpPins {
  * @throws {DefinitionError} naming the tool.
  */
 export function visibleInfo(info: McpToolInfo, server: string): McpToolInfo {
-  const what = `The tool ${JSON.stringify(info.name)} of ${server}`;
+  const what = `The tool ${JSON.stringify(visibleText(info.name))} of ${server}`;
   return {
     ...info,
     ...(info.title === undefined ? {} : { title: visibleDescription(info.title, what) }),

@@ -33,7 +33,7 @@ export class MessageLines {
   constructor(sdk: Sdk, secrets: Secrets | undefined) {
     this.#sdk = sdk;
     this.#secrets = secrets;
-    this.#odd = lastText(keptOdd, secrets?.beside);
+    this.#odd = lastText(keptOdd, { beside: secrets?.beside, seen: visibleText });
   }
 
   /** @throws {RangeError} for a line that is longer than a message may be. */
@@ -63,9 +63,9 @@ export class MessageLines {
 
   /** The end of what was no message, as people see it, a line that has not ended included; empty: there is none. */
   odd(): string {
-    const rest = Buffer.concat(this.#rest).subarray(-keptOdd).toString();
-    const all = visibleText(`${this.#odd.text()}${rest}`.trim());
-    return endOf(all, shownOdd, this.#secrets).toWellFormed();
+    // The whole is made visible before it is cut: what people do not see may be longer than what is kept.
+    const rest = visibleText(Buffer.concat(this.#rest).toString());
+    return endOf(`${this.#odd.text()}${rest}`.trim(), shownOdd, this.#secrets).toWellFormed();
   }
 
   #keep(rest: Buffer): void {

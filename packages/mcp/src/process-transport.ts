@@ -60,7 +60,7 @@ export class ProcessTransport implements Transport {
   }
 
   start(): Promise<void> {
-    const process = startInGroup({ ...this.#command, beside: this.#secrets?.beside });
+    const process = startInGroup({ ...this.#command, beside: this.#secrets?.beside, seen: visibleText });
     if (!("write" in process)) {
       this.exit = process;
       return Promise.reject(new Error(this.whyUnusable()));
@@ -135,7 +135,7 @@ export class ProcessTransport implements Transport {
   }
 
   #writtenBefore(): string {
-    const errors = visibleText(this.#process?.stderr().trim() ?? "");
+    const errors = this.#process?.stderr().trim() ?? "";
     const written = endOf(errors, shownErrors, this.#secrets).toWellFormed() || this.odd();
     return written === "" ? "." : `, after it had written: ${written}`;
   }

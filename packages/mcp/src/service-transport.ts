@@ -8,7 +8,7 @@ import type {
   StreamableHTTPClientTransport,
   Transport,
 } from "@modelcontextprotocol/client";
-import { isNonNullObject, messageOf } from "@proviso/core/internal";
+import { isNonNullObject, messageOf, withoutExcerpts } from "@proviso/core/internal";
 import { isRecord, parseJson } from "@proviso/core/provider";
 import { boundedFetch, type AnswerStreams, type ConnectionEvents } from "./bounded-fetch.ts";
 import type { McpServerSpec } from "./options.ts";
@@ -68,7 +68,7 @@ export class ServiceTransport implements Transport {
 
   start(): Promise<void> {
     this.#http.onclose = () => this.onclose?.();
-    this.#http.onerror = (error) => this.onerror?.(error);
+    this.#http.onerror = (error) => this.onerror?.(unquoted(error));
     this.#http.onmessage = (message) => {
       if (!("method" in message) && message.id !== undefined) this.#settle(message.id)?.();
       this.onmessage?.(message);
@@ -84,7 +84,7 @@ export class ServiceTransport implements Transport {
       else await this.#ask(message.id, message.method, options, (more) => this.#http.send(message, more));
     } catch (error) {
       const isLoss = isNonNullObject(error) && this.#failures.has(error);
-      throw isLoss ? this.#lost(messageOf(error), error) : error;
+      throw isLoss ? this.#lost(messageOf(error), error) : unquoted(error);
     }
   }
 
@@ -141,4 +141,12 @@ export class ServiceTransport implements Transport {
   close(): Promise<void> {
     return this.#http.close();
   }
+}
+
+/** The error of an answer that is no JSON, without the excerpt that the SDK passes on: it may end inside a secret. */
+function unquoted<E>(error: E): E {
+  if (!(error instanceof Error)) return error;
+  const { message, stack = "" } = error;
+  if (withoutExcerpts(message) === message) return error;
+  return Object.assign(error, { message: withoutExcerpts(message), stack: withoutExcerpts(stack) });
 }

@@ -8,6 +8,9 @@ const longestDescription = 8_192;
 /** UTF-16 units of one schema, as JSON. */
 const longestSchema = 262_144;
 
+/** UTF-16 units of a name or a value in a schema that a message shows. */
+const longestShown = 60;
+
 /** The text without what people would not see. Line breaks and tabs stay, and half a character becomes U+FFFD. */
 export function visibleText(text: string): string {
   return replaceUnseen(text.toWellFormed(), (found) => (found === "\r" ? found : ""));
@@ -80,9 +83,10 @@ function visiblePart(part: unknown, what: string, areNames: boolean): unknown {
 
 function asItIs(text: string, what: string): string {
   if (isVisible(text)) return text;
-  throw new DefinitionError(
-    `${what} has a name or a value with invisible characters in its schema: ${JSON.stringify(text.slice(0, 60)).toWellFormed()}.`,
-  );
+  const visible = visibleText(text);
+  // A long one is not cut: a part of a secret would be left.
+  const shown = visible.length > longestShown ? `of ${text.length} characters` : `(${JSON.stringify(visible)})`;
+  throw new DefinitionError(`${what} has a name or a value ${shown} with invisible characters in its schema.`);
 }
 
 /** UTF-16 units of the name that a server gives itself. */

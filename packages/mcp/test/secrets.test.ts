@@ -71,6 +71,79 @@ test.each([300, 1_000, 1_020])(
   },
 );
 
+test.each([
+  ["a line that has not ended", "stdout", `key + unseen(8_190)`],
+  ["lines", "stdout", `key.slice(0, 9) + unseen(8_190) + key.slice(9) + "\\n"`],
+  ["standard error", "stderr", `key.slice(0, 9) + unseen(65_530) + key.slice(9)`],
+] as const)(
+  "MCP-14 SEC-1 no part of a key is in the error of a server that writes it beside characters that people do not see: %s",
+  async (_, stream, text) => {
+    process.env["PROVISO_API_KEY"] = secret;
+    const code = `const key = process.env.PROVISO_API_KEY, unseen = (bytes) => "\u200B".repeat(bytes / 3);
+      process.${stream}.write(${text}, () => process.exit(1));`;
+    try {
+      const error = await connectMcp({ command: process.execPath, args: ["-e", code], env: ["PROVISO_API_KEY"] }).then(
+        () => undefined,
+        (thrown: Error) => thrown,
+      );
+      expect(error?.message).toMatch(/\[secret\]$/);
+    } finally {
+      delete process.env["PROVISO_API_KEY"];
+    }
+  },
+);
+
+test("MCP-14 SEC-1 no part of a key is in the error and the log of a service that answers with what is no JSON", async () => {
+  const { inspect } = await import("node:util");
+  const shown: unknown[] = [];
+  const log = (...given: unknown[]): void => void shown.push(given);
+  const logger = { debug: log, info: log, warn: log, error: log };
+  const handler = createMcpHandler(() => new Server({ name: "s", version: "1" }, { capabilities: { resources: {} } }));
+  const answer = (type: string, text: string) => new Response(text, { headers: { "content-type": type } });
+  const spec = { url: "https://x.example/mcp", headers: { "x-key": secret } };
+  const none = { ...spec, fetch: () => Promise.resolve(answer("application/json", secret)) };
+  shown.push(await connectMcp(none, { logger }).catch((thrown: unknown) => thrown));
+  await using server = await connectMcp(
+    {
+      ...spec,
+      fetch: (url, init) =>
+        typeof init?.body === "string" && init.body.includes("resources/list")
+          ? Promise.resolve(answer("text/event-stream", `data: ${secret}\n\n`))
+          : handler.fetch(new Request(url, init)),
+    },
+    { logger },
+  );
+  shown.push(await server.listResources().catch((thrown: unknown) => thrown));
+  await handler.close();
+  expect(shown).toEqual([expect.any(McpError), expect.arrayContaining(["mcp.warning"]), expect.any(McpError)]);
+  expect(inspect(shown, { depth: 12, showHidden: true })).not.toMatch(/sk-of|6789/);
+});
+
+test("MCP-14 MCP-8 no part of a key is in the error of a name in a schema that has characters that people do not see", async () => {
+  const refused = async (name: string): Promise<unknown> => {
+    const handler = createMcpHandler(() => {
+      const server = new Server({ name: "s", version: "1" }, { capabilities: { tools: {} } });
+      const inputSchema = { type: "object" as const, properties: { [name]: {} } };
+      server.setRequestHandler("tools/list", () => ({ tools: [{ name: "t", inputSchema }] }));
+      return server;
+    });
+    const send = (url: string | URL | Request, init?: RequestInit) => handler.fetch(new Request(url, init));
+    await using server = await connectMcp({ url: "https://x.example/mcp", headers: { "x-key": secret }, fetch: send });
+    try {
+      return mcpTools(server);
+    } catch (error) {
+      return error;
+    } finally {
+      await handler.close();
+    }
+  };
+  const within = await refused(`${secret.slice(0, 9)}\u200B${secret.slice(9)}`);
+  expect(within).toMatchObject({ message: expect.stringContaining('a name or a value ("[secret]") with invisible') });
+  const across = await refused(`\u200B${"y".repeat(40)}${secret}`);
+  expect(String(across)).toContain("a name or a value of 67 characters with invisible characters in its schema.");
+  expect(String(across)).not.toContain("sk-of");
+});
+
 test("MCP-14 named keys are in no result", async () => {
   process.env["PROVISO_API_KEY"] = secret;
   try {

@@ -4,7 +4,7 @@
 import { checkOptionNames } from "@proviso/core/provider";
 import { Readable } from "node:stream";
 import { Agent, type Dispatcher } from "undici";
-import { takesRecords, type LeanFetch, type LeanResponse } from "../fetch.ts";
+import { takesRecords, type LeanFetch, type LeanFetchInit, type LeanResponse } from "../fetch.ts";
 
 /** What `leanFetch` takes. */
 export interface LeanFetchOptions {
@@ -51,10 +51,8 @@ function partsOf(url: string): { readonly origin: string; readonly path: string 
   return lastUrl;
 }
 
-function recordOf(headers: unknown): Record<string, string> {
-  if (headers instanceof Headers || Array.isArray(headers))
-    return Object.fromEntries(headers as Iterable<[string, string]>);
-  return { ...(headers as Record<string, string> | undefined) };
+function recordOf(headers: LeanFetchInit["headers"]): Record<string, string> {
+  return headers instanceof Headers || Array.isArray(headers) ? Object.fromEntries(headers) : { ...headers };
 }
 
 type ResponseHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler["onResponseStart"]>>[2];

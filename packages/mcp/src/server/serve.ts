@@ -1,7 +1,8 @@
 import type { CallToolResult, GetPromptResult, Server } from "@modelcontextprotocol/server";
 import { isForbiddenKey, messageOf } from "@proviso/core/internal";
-import { callGroup } from "./call-group.ts";
-import { toolCaller, type ToolCaller } from "./call.ts";
+import { callGroup, type CallGroup } from "./call-group.ts";
+import { toolCaller } from "./call.ts";
+import { clientOf, named } from "./client-id.ts";
 import { listenOnLoopback, type Loopback } from "./loopback.ts";
 import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
 import { sentParams } from "./sent-params.ts";
@@ -60,9 +61,12 @@ export function serveMcp(options: ServeMcpOptions): McpService {
   let handling: Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> | undefined;
   const handler = async (): Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> => {
     const sdk = await import("@modelcontextprotocol/server");
-    return sdk.createMcpHandler(() => serverOf(sdk, served, overHttp.call));
+    return sdk.createMcpHandler(({ requestInfo }) => serverOf(sdk, served, overHttp, clientOf(requestInfo)));
   };
-  const fetch = async (request: Request): Promise<Response> => (await (handling ??= handler())).fetch(request);
+  const fetch = async (request: Request): Promise<Response> => {
+    const { fetch: answer } = await (handling ??= handler());
+    return named(request, await answer(request));
+  };
   const close = async (): Promise<void> => {
     const ended = overHttp.close();
     await Promise.all([...open].map((one) => one.close()));
@@ -78,7 +82,7 @@ export function serveMcp(options: ServeMcpOptions): McpService {
       ]);
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       const calls = callGroup(call);
-      const serving = serveStdio(() => serverOf(sdk, served, calls.call));
+      const serving = serveStdio(() => serverOf(sdk, served, calls));
       const end = (): void => resolve();
       for (const event of ["end", "close"] as const) process.stdin.once(event, end);
       const one = {
@@ -103,11 +107,12 @@ export function serveMcp(options: ServeMcpOptions): McpService {
   };
 }
 
-/** A server for one request, or one connection: it holds nothing. */
+/** A server for one request, or one connection: it holds nothing. `client`: whose request it is, where that is shown. */
 function serverOf(
   { Server: Made, ProtocolError, ProtocolErrorCode }: ServerSdk,
   served: Served,
-  call: ToolCaller,
+  calls: CallGroup,
+  client?: string,
 ): Server {
   const { options, tools, prompts } = served;
   const capabilities = {
@@ -115,12 +120,15 @@ function serverOf(
     ...(prompts.length === 0 ? {} : { prompts: {} }),
   };
   const server = new Made({ name: options.name, version: options.version ?? "0.0.0" }, { capabilities });
+  // The call is another request, which another server answers.
+  if (client !== undefined)
+    server.setNotificationHandler("notifications/cancelled", ({ params }) => calls.cancel(client, params.requestId));
   if (tools.length > 0) {
     server.setRequestHandler("tools/list", () => ({ tools: tools.map(servedTool) as never }));
     server.setRequestHandler(
       "tools/call",
       { params: sentParams },
-      ({ name, arguments: given = {} }, { mcpReq }): Promise<CallToolResult> => call(name, given, mcpReq),
+      ({ name, arguments: given = {} }, { mcpReq }): Promise<CallToolResult> => calls.call(name, given, mcpReq, client),
     );
   }
   if (prompts.length === 0) return server;

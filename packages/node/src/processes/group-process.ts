@@ -21,7 +21,7 @@ export interface GroupProcess {
 export function startInGroup(command: Command): GroupProcess | Exit {
   const child = started(command);
   if (child instanceof Error) return { ...noExit, error: child };
-  const errors = lastText(keptErrors, command.beside);
+  const errors = lastText(keptErrors, command);
   const exited = exitOf(child);
   // There are no streams where the system has no descriptors left.
   child.stderr?.on("data", (chunk: Buffer) => errors.add(chunk));

@@ -1,3 +1,5 @@
+import { StringDecoder } from "node:string_decoder";
+
 /** Bytes that are kept up to a limit: the first of them, or the last. */
 export interface OutputBuffer {
   /** false: there are more than the limit. */
@@ -57,14 +59,23 @@ export interface LastText {
   text(): string;
 }
 
+/** How a text is kept. */
+export interface Keeping {
+  /** Where it is cut instead, so that no part of a secret is left. */
+  readonly beside?: Beside | undefined;
+  /** What is kept of a part of it: the rest counts for nothing, and hides no secret from the cut. All by default. */
+  readonly seen?: ((part: string) => string) | undefined;
+}
+
 /**
  * Keeps at most `limit` bytes of UTF-8 from the end. As many before them are kept and not shown: `beside` moves the cut
  * behind a secret that it would go through.
  */
-export function lastText(limit: number, beside: Beside = (_, at) => at): LastText {
+export function lastText(limit: number, { beside = (_, at) => at, seen }: Keeping = {}): LastText {
   const kept = lastBytes(2 * limit);
+  const decoder = new StringDecoder();
   return {
-    add: (chunk) => void kept.add(chunk),
+    add: (chunk) => void kept.add(seen === undefined ? chunk : Buffer.from(seen(decoder.write(chunk)))),
     text() {
       const all = kept.bytes();
       const text = all.toString();

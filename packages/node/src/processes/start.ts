@@ -1,14 +1,12 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import type { Beside } from "./output-buffer.ts";
+import type { Keeping } from "./output-buffer.ts";
 
-/** A program, and what it is started with. */
-export interface Command {
+/** A program, what it is started with, and how what it writes to standard error is kept. */
+export interface Command extends Keeping {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd?: string | undefined;
   readonly variables: Readonly<Record<string, string>>;
-  /** Where what it wrote to standard error is cut instead, so that no part of a secret is left. */
-  readonly beside?: Beside | undefined;
 }
 
 /** How a process ended. */

@@ -1,0 +1,149 @@
+// A fetch of a user's own that does not look at the signal, and bodies that do not.
+import { openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
+import type { ModelRequest } from "@proviso/core";
+import type { ModelDelta } from "@proviso/core/provider";
+import { fakeClock } from "@proviso/runtime/testing";
+import OpenAI from "openai";
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+
+const never = () => new Promise<never>(() => {});
+
+/** Its body begins with a text, and sends more only as `more` wants it to. */
+function deafAnswer({ type = "application/json", begin = "", status = 200 } = {}) {
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const state = { cancelled: 0 };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(given) {
+        controller = given;
+        if (begin !== "") given.enqueue(new TextEncoder().encode(begin));
+      },
+      pull: never,
+      cancel: () => void state.cancelled++,
+    },
+    { highWaterMark: 0 },
+  );
+  const response = new Response(body, { status, headers: { "content-type": type } });
+  return { state, response, more: (text: string) => controller?.enqueue(new TextEncoder().encode(text)) };
+}
+
+const ways = ["own fetch", "client"] as const;
+
+function modelOver(way: (typeof ways)[number], fetch: () => Promise<Response>, more: Partial<OpenAIOptions> = {}) {
+  const clock = fakeClock();
+  const client = () => new OpenAI({ apiKey: "sk-1234567890", baseURL: "https://x.example/v1", fetch });
+  const by = way === "client" ? { client: client() } : { apiKey: "sk-1234567890", fetch };
+  const model = openaiModel({ model: "m", api: "chat", clock, ...by, ...more } as OpenAIOptions);
+  return { model, clock };
+}
+
+function requestFor(signal: AbortSignal, onDelta?: (delta: ModelDelta) => void): ModelRequest {
+  const messages = [{ role: "user" as const, text: "Hello." }];
+  return { messages, tools: [], signal, ...(onDelta === undefined ? {} : { onDelta }) } as unknown as ModelRequest;
+}
+
+const chunk = (content: string): string =>
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", choices: [{ index: 0, delta: { content } }] })}\n\n`;
+
+const stream = { type: "text/event-stream", begin: chunk("Once") };
+const cases = [
+  ["no answer", undefined, false],
+  ["a body", {}, false],
+  ["a refusal's body", { status: 500 }, false],
+  ["JSON in place of a stream", {}, true],
+  ["a stream", stream, true],
+] as const;
+
+describe.each(ways)("%s", (way) => {
+  test.each(cases)("OAI-8 LIM-3 after `timeoutMs` nothing waits for %s", async (_, given, isStream) => {
+    const answer = given && deafAnswer(given);
+    const { model, clock } = modelOver(way, () => (answer ? Promise.resolve(answer.response) : never()), {
+      timeoutMs: 30_000,
+    });
+    const going = model.generate(requestFor(new AbortController().signal, isStream ? () => {} : undefined));
+    await clock.advance(30_000);
+    expect(await going).toMatchObject({ failure: "throttle", kind: "timeout" });
+    expect(clock.pending).toBe(0);
+  });
+
+  test.each(cases)("LIM-3 after an abort nothing waits for %s", async (_, given, isStream) => {
+    const answer = given && deafAnswer(given);
+    const { model, clock } = modelOver(way, () => (answer ? Promise.resolve(answer.response) : never()));
+    const controller = new AbortController();
+    const going = model.generate(requestFor(controller.signal, isStream ? () => {} : undefined));
+    await clock.advance(1_000);
+    controller.abort(new Error("No more."));
+    await expect(going).rejects.toThrow("No more.");
+    expect(clock.pending).toBe(0);
+  });
+
+  test("OAI-10 a stream that stands still for `stallMs` is a timeout, and the whole answer behind its last event", async () => {
+    const last = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`;
+    for (const [begin, expected] of [
+      [chunk("Once"), { failure: "throttle", kind: "timeout" }],
+      [chunk("Once") + last, { message: { text: "Once" }, finishReason: "stop" }],
+    ] as const) {
+      const answer = deafAnswer({ ...stream, begin });
+      const { model, clock } = modelOver(way, () => Promise.resolve(answer.response), { stallMs: 10_000 });
+      const going = model.generate(requestFor(new AbortController().signal, () => {}));
+      await clock.advance(10_000);
+      expect(await going).toMatchObject(expected);
+      expect(clock.pending).toBe(0);
+    }
+  });
+});
+
+describe("LIM-3 SEC-3 after an abort", () => {
+  test.each(cases.slice(1))("%s is cancelled", async (_, given, isStream) => {
+    const answer = deafAnswer(given);
+    const { model, clock } = modelOver("own fetch", () => Promise.resolve(answer.response));
+    const controller = new AbortController();
+    const going = model.generate(requestFor(controller.signal, isStream ? () => {} : undefined));
+    await clock.advance(1_000);
+    controller.abort(new Error("No more."));
+    await expect(going).rejects.toThrow("No more.");
+    expect(answer.state.cancelled).toBe(1);
+  });
+
+  test("the body of an answer that comes later is cancelled", async () => {
+    const late = Promise.withResolvers<Response>();
+    const { model } = modelOver("own fetch", () => late.promise);
+    const controller = new AbortController();
+    const going = model.generate(requestFor(controller.signal));
+    controller.abort(new Error("No more."));
+    await expect(going).rejects.toThrow("No more.");
+    const answer = deafAnswer();
+    late.resolve(answer.response);
+    await setImmediate();
+    expect(answer.state.cancelled).toBe(1);
+  });
+
+  test("what a body that cannot be cancelled sends is no delta any more", async () => {
+    const deltas: string[] = [];
+    let send = (_: IteratorResult<Uint8Array>): void => {};
+    const next = () => new Promise<IteratorResult<Uint8Array>>((resolve) => (send = resolve));
+    const body = { [Symbol.asyncIterator]: () => ({ next }) };
+    const response = {
+      ok: true,
+      status: 200,
+      headers: new Headers({ "content-type": "text/event-stream" }),
+      body,
+    } as unknown as Response;
+    const piece = (text: string): void => send({ done: false, value: new TextEncoder().encode(chunk(text)) });
+    const { model, clock } = modelOver("own fetch", () => Promise.resolve(response));
+    const controller = new AbortController();
+    const going = model.generate(
+      requestFor(controller.signal, (delta) => void deltas.push(delta.kind === "text" ? delta.text : "")),
+    );
+    await clock.advance(1);
+    piece("Once");
+    await clock.advance(1);
+    controller.abort(new Error("No more."));
+    piece(" upon");
+    await expect(going).rejects.toThrow("No more.");
+    await setImmediate();
+    expect(deltas).toEqual(["Once"]);
+    expect(clock.pending).toBe(0);
+  });
+});
