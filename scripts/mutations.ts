@@ -200,8 +200,8 @@ export const mutations: readonly Mutation[] = [
     rule: "AIS-17",
     breaks: "a stream that was cut is asked again with models of v2 and v3, too",
     file: "adapter-ai-sdk/src/from-stream.ts",
-    find: "isSilent(finish) && events.isCut() ? undefined : finish",
-    replace: "finish",
+    find: "return events.isCut() ? undefined : finish;",
+    replace: "return finish;",
     test: "packages/adapter-ai-sdk/test/versions.test.ts",
   },
   {

@@ -38,7 +38,7 @@ export const recordedMutations: readonly Mutation[] = [
     rule: "RPL-3",
     breaks: "a call inside begins when what the others had come to before has come again",
     file: "runtime/src/recording/inside-answers.ts",
-    find: "return this.#whenIts(run, evaluation, first)?.then(() => undefined);",
+    find: "return this.#whenIts(run, evaluation?.call, first)?.then(() => undefined);",
     replace: "return undefined;",
     test: "packages/journal/test/rerun-order.test.ts",
   },

@@ -151,7 +151,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "listeners receive events of calls that fail",
     file: runtime("tools/context.ts"),
-    find: "transaction.pendingEvents.push({ event: redacted, by: run, callId, before: run.core.nextSeq });",
+    find: "transaction.pendingEvents.push({ event: redacted, by: run, callId, before: run.core.nextSeq, order });",
     replace: "run.core.notify(redacted);",
   },
   {

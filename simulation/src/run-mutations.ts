@@ -43,8 +43,8 @@ export const runMutations: readonly Mutation[] = [
   {
     name: "a call that a limit kept from ending runs again in a replay",
     file: recording("calls-again.ts"),
-    find: "isStopped: stopped.has(event.turn),",
-    replace: "isStopped: false,",
+    find: "const isStopped = isFixed || stopped.has(event.turn);",
+    replace: "const isStopped = isFixed;",
   },
   {
     name: "what may have been done is done again",

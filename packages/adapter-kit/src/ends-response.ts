@@ -17,6 +17,7 @@ export interface StreamedItems {
   whole(response: Json): Json;
 }
 
+/** Collects the items of one stream by their places. */
 export function streamedItems(): StreamedItems {
   const items: Json[] = [];
   return {

@@ -3,7 +3,8 @@ import type { Message, ModelRequest } from "@proviso/core";
 import { shortHash } from "@proviso/core/internal";
 import { internalsOf } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
-import type { Difference, EntryBase, EntryOf } from "./entries.ts";
+import type { Difference } from "./compare.ts";
+import type { EntryBase, EntryOf } from "./entries.ts";
 import { messageHash, restHashes, restNames, textHash } from "./hashes.ts";
 import { MadeEntry } from "./kept-entry.ts";
 

@@ -2,10 +2,10 @@
 import type { ModelRequest, ToolCall, ToolInvoked } from "@proviso/core";
 import { canonicalJson } from "@proviso/core/internal";
 import type { Run } from "../run.ts";
-import { differenceIn } from "./compare.ts";
+import { differenceIn, type Difference } from "./compare.ts";
 import type { KeptCalls } from "./contract.ts";
 import { drawnCut } from "./cut-answers.ts";
-import type { Difference, EntryOf, JournalEntry } from "./entries.ts";
+import type { EntryOf, JournalEntry } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { keptCalls } from "./kept-calls.ts";
 import { Prefix } from "./prefix.ts";

@@ -1,6 +1,9 @@
 // Where a value differs from the recorded one.
+import type { Divergence } from "@proviso/core";
 import { isNonNullObject } from "@proviso/core/internal";
-import type { Difference } from "./entries.ts";
+
+/** A difference, as a tape finds it. */
+export type Difference = Omit<Divergence, "step" | "evaluationId">;
 
 /** Characters of a value that a message shows. */
 const longestShown = 200;

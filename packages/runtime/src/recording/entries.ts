@@ -1,6 +1,5 @@
 import type {
   AppEvent,
-  Divergence,
   FrameworkEvent,
   ModelFailure,
   ModelResponse,
@@ -103,10 +102,13 @@ export type EntryContent =
       readonly isInside?: true;
     }
   | {
-      /** A call dispatched it and was undone: log slices alone have it. The other fields are those of "dispatched". */
+      /** A call dispatched it and was undone: log slices alone have it. */
       readonly kind: "undone";
+      /** The event as it was dispatched, without secrets. */
       readonly event: AppEvent;
+      /** The `seq` of the framework's event before which it was reduced. */
       readonly before: number;
+      /** The turn that it had among what others dispatched before that event. Default 0. */
       readonly order?: number | undefined;
     }
   | {
@@ -294,6 +296,3 @@ export interface SuspendedCall extends AskedOf {
   /** undefined: it is not decided. */
   readonly decision: Resolution | undefined;
 }
-
-/** A difference, as a tape finds it. */
-export type Difference = Omit<Divergence, "step" | "evaluationId">;

@@ -30,7 +30,8 @@ import type {
   Tape,
 } from "./contract.ts";
 import { canWait, Decisions } from "./decisions.ts";
-import type { Difference, EntryOf } from "./entries.ts";
+import type { Difference } from "./compare.ts";
+import type { EntryOf } from "./entries.ts";
 import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
 import { givenAgain } from "./kept-feedback.ts";

@@ -1,6 +1,5 @@
 // 1. First all is answered from what stands; from the first thing that is not there on, what happens is appended.
-// 2. The time of a run moves with its entries: it is read from the clock when one is made, and from the entry when one is
-//    taken.
+// 2. The time of a run moves with its entries: it is read from the clock as one is made, and from one that is taken.
 // 3. After a fault nothing is emitted and nothing is appended any more.
 import { JournalError, type Blobs, type PromptOverride } from "@proviso/core";
 import { messageOf } from "@proviso/core/internal";
@@ -9,7 +8,8 @@ import type { Run } from "../run.ts";
 import { joinSecrets } from "../secrets.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { Transaction } from "../transactions/transaction.ts";
-import type { Difference, EntryContent, EntryOf, JournalEntry, RecordedEvent } from "./entries.ts";
+import type { Difference } from "./compare.ts";
+import type { EntryContent, EntryOf, JournalEntry, RecordedEvent } from "./entries.ts";
 import { entryAt, flat, journalEntry, type KeptEntry, type MadeEntry } from "./kept-entry.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { divergedFault, TapeFault } from "./fault.ts";
