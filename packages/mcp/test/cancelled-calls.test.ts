@@ -135,3 +135,31 @@ test("SRV-3 SRV-4 the id that a client gets is random, and one of the newer revi
   expect(ids).toEqual([expect.stringMatching(/^[\w-]{43}$/), expect.stringMatching(/^[\w-]{43}$/), null]);
   expect(ids[0]).not.toBe(ids[1]);
 });
+
+test("SRV-3 an empty id is none: clients that send one are not taken for the same", async () => {
+  const { service } = served();
+  const ids = await Promise.all(
+    [1, 2].map(async () => {
+      const answer = await service.fetch(
+        new Request("https://x.example/mcp", {
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            "mcp-session-id": "",
+          },
+          body: JSON.stringify({
+            jsonrpc: "2.0",
+            id: 0,
+            method: "initialize",
+            params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "c", version: "1" } },
+          }),
+        }),
+      );
+      await answer.text();
+      return answer.headers.get("mcp-session-id");
+    }),
+  );
+  expect(new Set(ids).size).toBe(2);
+  expect(ids.every((id) => (id ?? "").length > 20)).toBe(true);
+});

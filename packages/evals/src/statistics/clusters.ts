@@ -1,5 +1,8 @@
 import { type Observation, requireFinite, rounding } from "./estimate.ts";
 
+/** What floating point rounds of a square, as a share of it. */
+const noise = 1e-24;
+
 /** Rows summed up by cluster, in the order in which clusters first appear. */
 export interface Clusters {
   readonly rows: number;
@@ -18,27 +21,33 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
   const sizes: number[] = [];
   const amounts: number[] = [];
   const places = new Map<string, number>();
-  let [total, squares] = [0, 0];
+  // Of values that lie far from 0 the squares say nothing of how they differ: deviations from the first one do.
+  const first = rows[0]?.value ?? 0;
+  const deviations: number[] = [];
+  let [total, squares, deviation] = [0, 0, 0];
   for (const { value, cluster } of rows) {
     requireFinite(value, "The value of a row");
     total += value;
     squares += value * value;
+    deviation += (value - first) ** 2;
     const known = cluster === undefined ? undefined : places.get(cluster);
     if (known !== undefined) {
       sums[known] = sums[known]! + value;
       sizes[known] = sizes[known]! + 1;
       amounts[known] = amounts[known]! + Math.abs(value);
+      deviations[known] = deviations[known]! + value - first;
       continue;
     }
     if (cluster !== undefined) places.set(cluster, sums.length);
     sums.push(value);
     sizes.push(1);
     amounts.push(Math.abs(value));
+    deviations.push(value - first);
   }
   for (let place = 0; place < sums.length; place++) {
     if (Math.abs(sums[place]!) <= rounding * amounts[place]!) sums[place] = 0;
   }
-  const likeness = likenessOf(squares, sums, sizes);
+  const likeness = deviation <= noise * squares ? 0 : likenessOf(deviation, deviations, sizes);
   return { rows: rows.length, sums, sizes, mean: total / rows.length, likeness };
 }
 
@@ -60,7 +69,7 @@ function likenessOf(squares: number, sums: readonly number[], sizes: readonly nu
     between += sum ** 2 / size;
   }
   const spread = all - total ** 2 / rows;
-  if (rows === 0 || spread <= rounding * squares) return 0;
+  if (rows === 0 || spread <= rounding * all) return 0;
   return Math.min(1, Math.max(0, 1 - (all - between) / (rows - count) / (spread / (rows - 1))));
 }
 

@@ -2,7 +2,7 @@ import type { CallToolResult, GetPromptResult, Server } from "@modelcontextproto
 import { isForbiddenKey, messageOf } from "@proviso/core/internal";
 import { callGroup, type CallGroup } from "./call-group.ts";
 import { toolCaller } from "./call.ts";
-import { clientOf, named } from "./client-id.ts";
+import { clientOf, withClientId } from "./client-id.ts";
 import { listenOnLoopback, type Loopback } from "./loopback.ts";
 import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
 import { sentParams } from "./sent-params.ts";
@@ -65,7 +65,7 @@ export function serveMcp(options: ServeMcpOptions): McpService {
   };
   const fetch = async (request: Request): Promise<Response> => {
     const { fetch: answer } = await (handling ??= handler());
-    return named(request, await answer(request));
+    return withClientId(request, await answer(request));
   };
   const close = async (): Promise<void> => {
     const ended = overHttp.close();
