@@ -72,8 +72,8 @@ export interface PaceTurn {
   giveBack(): void;
   /**
    * The request waits for something else before it is sent, for room in a budget: it keeps its place among those in flight,
-   * and what it was charged is free for others. It enters again, as one inside this turn, before it is sent, and gives this
-   * turn back. Left out: a request counts from its turn on, however long it waits then.
+   * and what it was charged is free for others. Before it is sent it enters again, as one inside this turn (`isInside`), and
+   * gives this turn back; a limit may end it before. Left out: a request counts from its turn on, however long it waits then.
    */
   pause?(): void;
 }

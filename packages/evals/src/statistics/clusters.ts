@@ -21,7 +21,7 @@ export function clustersOf(rows: readonly Observation[]): Clusters {
   const sizes: number[] = [];
   const amounts: number[] = [];
   const places = new Map<string, number>();
-  // Of values that lie far from 0 the squares say nothing of how they differ: deviations from the first one do.
+  // The squares of values that lie far from 0 say nothing of how they differ: deviations from the first one do.
   const first = rows[0]?.value ?? 0;
   const deviations: number[] = [];
   let [total, squares, deviation] = [0, 0, 0];

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { isProven } from "../../src/statistics/gates.ts";
 import { differenceInterval, meanInterval, type Observation } from "../../src/statistics/index.ts";
 import { studentCritical } from "../../src/statistics/quantiles.ts";
+import { randomFrom } from "./simulation/world.ts";
 
 /** Differences of answers that are right or wrong. */
 function differences(won: number, lost: number, count: number): Observation[] {
@@ -275,15 +276,18 @@ test("STA-1 numbers that are no scores are refused", () => {
   expect(() => meanInterval([{ value: 0 }, { value: 0 }], { confidence: 1 })).toThrow(DefinitionError);
 });
 
-test.each([0, 20_000, 1_764_000_000])("STA-1 an interval is as wide wherever the values lie: %d further on", (offset) => {
-  const random = randomFrom(7);
-  const rows = Array.from({ length: 60 }, (_, group) => ({ group, value: random() })).flatMap(({ group, value }) =>
-    Array.from({ length: Math.max(1, Math.round(60 / (group + 1))) }, () => ({ value, cluster: `g${group}` })),
-  );
-  const widthOf = (from: number): number => {
-    const moved = rows.map(({ value, cluster }) => ({ value: from + value, cluster }));
-    const { low, high } = meanInterval(moved, { range: [from, from + 1] });
-    return high - low;
-  };
-  expect(widthOf(offset)).toBeCloseTo(widthOf(0), 4);
-});
+test.each([0, 20_000, 1_764_000_000])(
+  "STA-1 an interval is as wide wherever the values lie: %d further on",
+  (offset) => {
+    const random = randomFrom(7);
+    const rows = Array.from({ length: 60 }, (_, group) => ({ group, value: random() })).flatMap(({ group, value }) =>
+      Array.from({ length: Math.max(1, Math.round(60 / (group + 1))) }, () => ({ value, cluster: `g${group}` })),
+    );
+    const widthOf = (from: number): number => {
+      const moved = rows.map(({ value, cluster }) => ({ value: from + value, cluster }));
+      const { low, high } = meanInterval(moved, { range: [from, from + 1] });
+      return high - low;
+    };
+    expect(widthOf(offset)).toBeCloseTo(widthOf(0), 4);
+  },
+);

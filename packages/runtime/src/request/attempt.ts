@@ -80,8 +80,7 @@ export function attemptRequest(
   if (stop !== undefined) return stop;
   const granted = run.limits.reserve(work.wanted);
   if (!(granted instanceof Promise)) return sendObserved(run, attempt, work, deltas, granted);
-  work.pace?.pause();
-  return waitFor(run, granted)
+  return waitFor(run, granted, work.pace)
     .then((got) => stillPaced(work, got))
     .then((got) => sendObserved(run, attempt, work, deltas, got));
 }
@@ -89,22 +88,33 @@ export function attemptRequest(
 /** What was granted after a wait, when the pace lets the request go. */
 async function stillPaced(work: Work, granted: Granted | Failure): Promise<Granted | Failure | Unsent> {
   if (isFailure(granted) || work.pace === undefined) return granted;
-  const notSent = await work.pace.again();
-  if (notSent === undefined) return granted;
-  granted.settle(noUsage);
-  return notSent;
+  try {
+    const notSent = await work.pace.again();
+    if (notSent === undefined) return granted;
+    granted.settle(noUsage);
+    return notSent;
+  } catch (cause) {
+    granted.settle(noUsage);
+    throw cause;
+  }
 }
 
 /** Waits until other requests have settled, but not past a limit: what is granted once one is met is given back. */
-async function waitFor(run: Run, granting: Promise<Granted | Failure>): Promise<Granted | Failure> {
-  const giveBack = (granted: Granted | Failure): void => {
-    if (!isFailure(granted)) granted.settle(noUsage);
-  };
-  const got = await waitForRoom(run, granting);
-  const stop = isFailure(got) ? got : run.limits.stopped("request");
-  if (stop === undefined) return got;
-  granting.then(giveBack).catch(() => {});
-  return stop;
+async function waitFor(
+  run: Run,
+  granting: Promise<Granted | Failure>,
+  pace: WorkPace | undefined,
+): Promise<Granted | Failure> {
+  let isKept = false;
+  try {
+    pace?.pause();
+    const got = await waitForRoom(run, granting);
+    const stop = isFailure(got) ? got : run.limits.stopped("request");
+    isKept = stop === undefined;
+    return stop ?? got;
+  } finally {
+    if (!isKept) granting.then((granted) => isFailure(granted) || granted.settle(noUsage)).catch(() => {});
+  }
 }
 
 /** What others' settling leads to, or the limit that is met before. */

@@ -64,16 +64,19 @@ export class HeldTurn {
 
   /** The request waits for something else: others may go before it. */
   pause(): void {
-    this.#isPaused = this.#turn.pause !== undefined;
-    this.#turn.pause?.();
+    if (this.#turn.pause === undefined) return;
+    this.#turn.pause();
+    this.#isPaused = true;
   }
 
   /** What it waited for is there: waits until the service's limits let it go; undefined: now. */
-  again(request: PaceRequest, limits: Pick<Run["limits"], "signal" | "deadline">): Again | Promise<Again> {
+  again(
+    request: PaceRequest,
+    limits: Pick<Run["limits"], "signal" | "deadline">,
+  ): RefusedEntry | undefined | Promise<RefusedEntry | undefined> {
     if (!this.#isPaused || this.#isOver) return undefined;
     this.#isPaused = false;
-    const entered = this.send(() => enterTurn(this.#pace, request, limits));
-    return after(entered, (entry) => {
+    return after(enterTurn(this.#pace, request, limits, { isInside: true }), (entry) => {
       if (!("end" in entry)) return entry;
       // The request may have been left meanwhile.
       if (this.#isOver) entry.giveBack();
@@ -105,9 +108,6 @@ export class HeldTurn {
 
 type Entered = HeldTurn | RefusedEntry;
 
-/** Why a request that had waited for something else is not sent; undefined: it is. */
-type Again = RefusedEntry | undefined;
-
 /**
  * Waits for a request's turn; at a pace of ours it makes no promise where it need not wait. `onWait` is called before it
  * waits, and what it returns after that.
@@ -118,7 +118,7 @@ export function enterPace(
   limits: Pick<Run["limits"], "signal" | "deadline">,
   onWait?: () => () => void,
 ): Entered | Promise<Entered> {
-  return after(enterTurn(pace, request, limits, onWait), (entry) =>
+  return after(enterTurn(pace, request, limits, { isInside: isInRequestOn(pace), onWait }), (entry) =>
     "end" in entry ? new HeldTurn(pace, entry) : entry,
   );
 }
@@ -127,9 +127,8 @@ function enterTurn(
   pace: Pace,
   request: PaceRequest,
   { signal, deadline }: Pick<Run["limits"], "signal" | "deadline">,
-  onWait?: () => () => void,
+  { isInside, onWait }: { readonly isInside: boolean; readonly onWait?: (() => () => void) | undefined },
 ): PaceTurn | RefusedEntry | Promise<PaceTurn | RefusedEntry> {
-  const isInside = isInRequestOn(pace);
   const ready = readyPaces.of(pace);
   const turn = ready?.enter === pace.enter ? ready.enterAtOnce(request, { isInside }) : undefined;
   if (turn !== undefined) return turn;
@@ -191,7 +190,7 @@ export async function pacedRequest(
 function enterAgain(run: Run, turn: HeldTurn, work: Work, queued: (ms: number) => void): ReturnType<WorkPace["again"]> {
   const before = turn.queuedMs;
   const entering = turn.again(paceRequestOf(work), run.limits);
-  const entered = (refused: Again): Unsent | undefined => {
+  const entered = (refused: RefusedEntry | undefined): Unsent | undefined => {
     queued(turn.queuedMs - before);
     return refused && heldBack(refused, "it could be sent");
   };

@@ -216,8 +216,9 @@ export class TryUnderWay {
     if (this.#room.limits?.lift(limit, this.member.asked, refused) !== true) return refused;
     this.#isOver = false;
     // What the refused request streamed is no part of the answer.
-    if (this.#streamed !== "") this.#request.onDelta?.({ kind: "reset" });
+    const hasStreamed = this.#streamed !== "";
     this.#streamed = "";
+    if (hasStreamed) this.#request.onDelta?.({ kind: "reset" });
     return this.#send(undefined);
   }
 

@@ -3,14 +3,14 @@ import { deadlineAt, trackBudget, type ModelProvider, type Pace } from "@proviso
 import { modelAdapter } from "@proviso/runtime";
 import { fallback, paced, sharedPace } from "@proviso/runtime/routing";
 import { fakeEnvironment } from "@proviso/runtime/testing";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { rejection } from "../support.ts";
 
 /** Smaller than one answer that nothing bounds: there is room for one request at a time, until one has shown how long they are. */
 const tight = { maxTotalTokens: 16_000 };
 
 /** A model whose first answer takes a minute, behind a pace of 60 requests a minute; and when it was asked. */
-function slowAtFirst(chained: boolean) {
+function slowAtFirst(chained: boolean, around = (pace: Pace): Pace => pace) {
   const environment = fakeEnvironment(1, { turns: 1 });
   const { clock } = environment;
   const sent: number[] = [];
@@ -26,7 +26,7 @@ function slowAtFirst(chained: boolean) {
     },
   };
   const pace = sharedPace({ clock, requestsPerMinute: 60 });
-  const one = paced(modelAdapter(provider, environment), pace);
+  const one = paced(modelAdapter(provider, environment), around(pace));
   return { clock, pace, sent, adapter: chained ? fallback([one]) : one };
 }
 
@@ -85,3 +85,69 @@ test.each(["deadline", "aborted"])(
     }
   },
 );
+
+const broken: readonly (readonly [string, (pace: Pace) => Pace])[] = [
+  [
+    "enters again",
+    (inner) => {
+      let entered = 0;
+      const enter: Pace["enter"] = async (...given) => {
+        if (++entered === 3) throw new Error("The pace is broken.");
+        return inner.enter(...given);
+      };
+      return { enter, state: () => inner.state() };
+    },
+  ],
+  [
+    "pauses",
+    (inner) => {
+      const enter: Pace["enter"] = async (...given) => {
+        const entry = await inner.enter(...given);
+        const pause = (): never => {
+          throw new Error("The pace is broken.");
+        };
+        return entry.ok ? { ok: true, turn: { ...entry.turn, pause } } : entry;
+      };
+      return { enter, state: () => inner.state() };
+    },
+  ],
+];
+
+test.each(broken)("LIM-5 PAC-4 a pace that throws as a request %s keeps nothing of the budget", async (_, around) => {
+  for (const chained of [false, true]) {
+    const { clock, adapter, pace } = slowAtFirst(chained, around);
+    const budget = trackBudget(tight);
+    const first = adapter.evaluate("Say hi.", { budget });
+    const failing = rejection(adapter.evaluate("Say hi.", { budget }));
+    await clock.advance(120_000);
+    await first;
+    expect((await failing).message).toContain("The pace is broken.");
+    expect(budget.remaining().totalTokens).toBe(16_000 - budget.consumed.totalTokens);
+    expect(isIdle(pace)).toBe(true);
+  }
+});
+
+test("PAC-4 PAC-6 a request does not wait for its own turn where the host has no AsyncLocalStorage", async () => {
+  const real = process.getBuiltinModule.bind(process) as (id: string) => object | undefined;
+  const spy = vi.spyOn(process, "getBuiltinModule");
+  spy.mockImplementation(((id: string) => (id.includes("async_hooks") ? undefined : real(id))) as never);
+  vi.resetModules();
+  const [runtime, routing, testing] = await Promise.all([
+    import("@proviso/runtime"),
+    import("@proviso/runtime/routing"),
+    import("@proviso/runtime/testing"),
+  ]);
+  const environment = testing.fakeEnvironment(1, { turns: 1 });
+  const { clock } = environment;
+  const model = testing.scriptedModel(
+    Array.from({ length: 3 }, () => ({ text: "ok", afterMs: 1_000 })),
+    environment,
+  );
+  const pace = routing.sharedPace({ clock, requestsPerMinute: 600, maxInFlight: 2 });
+  const adapter = routing.paced(runtime.modelAdapter(model, environment), pace);
+  const budget = trackBudget(tight);
+  const all = Promise.all(["a", "b", "c"].map((text) => adapter.evaluate(text, { budget })));
+  await clock.advance(60_000);
+  expect((await all).map(({ text }) => text)).toEqual(["ok", "ok", "ok"]);
+  expect(isIdle(pace)).toBe(true);
+});
