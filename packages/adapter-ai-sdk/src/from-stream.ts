@@ -67,8 +67,8 @@ export async function fromStream(
 
 /**
  * Returns the answer, as far as there is one. An event that the SDK refused is no loss where the last event has the
- * whole answer, or where the refused event had no part of it. One that is pieced together counts
- * only where nothing was refused, and where it has all that the SDK's parts have.
+ * whole answer, or where the refused event had no part of it. An answer that is pieced together from items counts only
+ * where nothing was refused, and where it has no less than the SDK's parts.
  */
 function settled(given: Answer, events: OpenAIEvents, refused: unknown): Answer | StreamFault {
   const answer = { ...given, serviceTier: events.tier() };
