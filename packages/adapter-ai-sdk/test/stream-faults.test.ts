@@ -162,6 +162,13 @@ describe("AIS-22 AIS-17 where the last event leaves the items out", () => {
     expect(await answerTo([created, ...thoughts, begun, hello, you, end])).toMatchObject(said("Hello you."));
   });
 
+  test("a search that the provider ran is no call that the items lack", async () => {
+    const search = { id: "ws_1", type: "web_search_call", status: "completed", action: { type: "search", query: "a" } };
+    const searched = [item("added", 1, { ...search, status: "in_progress" }), item("done", 1, search)];
+    const answer = await answerTo([created, begun, you, ...searched, whole, end]);
+    expect(answer).toMatchObject(said("Hello you."));
+  });
+
   test("what the SDK refused is a loss, also if other items came whole", async () => {
     const refused = { ...hello, item_id: 7 };
     const answer = await answerTo([created, refused, item("added", 1, call), item("done", 1, call), end]);
