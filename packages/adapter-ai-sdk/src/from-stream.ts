@@ -67,15 +67,19 @@ export async function fromStream(
 
 /**
  * Returns the answer, as far as there is one. An event that the SDK refused is no loss where the last event has the
- * whole answer, or where the refused event had no part of it.
+ * whole answer, or where the refused event had no part of it. An answer that is pieced together from items counts only
+ * where nothing was refused, and where it has no less than the SDK's parts.
  */
 function settled(given: Answer, events: OpenAIEvents, refused: unknown): Answer | StreamFault {
   const answer = { ...given, serviceTier: events.tier() };
   const body = events.body();
   const response = { ...answer.response, body };
   const whole = openaiAnswer(body);
-  if (whole !== undefined && whole.content.length > 0) {
-    const differs = refused !== undefined || lacksSome(answer.content, whole.content);
+  const { content = [] } = whole ?? {};
+  const isLoss = events.isPieced() && (refused !== undefined || hasLess(content, answer.content));
+  if (content.length > 0 && !isLoss) {
+    const differs =
+      refused !== undefined || lacksCalls(answer.content, content) || textOf(answer.content) !== textOf(content);
     return { ...answer, ...(differs ? whole : {}), response };
   }
   const reason = events.reason();
@@ -89,11 +93,15 @@ function settled(given: Answer, events: OpenAIEvents, refused: unknown): Answer 
   return { ...answer, ...(events.hasUsageAlone() ? { finishReason: reasonOf("stop") } : {}), response };
 }
 
-/** Whether it has another text than the whole answer, or not all of its calls. */
-function lacksSome(content: Answer["content"], whole: Answer["content"]): boolean {
+/** Whether an answer that is made of items has a shorter text than the parts, or not all of their calls. */
+function hasLess(pieced: Answer["content"], parts: Answer["content"]): boolean {
+  return lacksCalls(pieced, parts) || textOf(pieced).length < textOf(parts).length;
+}
+
+/** Whether not all the calls of the other content are in this one; what the provider runs itself is none of them. */
+function lacksCalls(content: Answer["content"], other: Answer["content"]): boolean {
   const ids = new Set(content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : [])));
-  const hasCalls = whole.every((part) => part.type !== "tool-call" || ids.has(part.toolCallId));
-  return !hasCalls || textOf(whole) !== textOf(content);
+  return other.some((part) => part.type === "tool-call" && part.providerExecuted !== true && !ids.has(part.toolCallId));
 }
 
 /**

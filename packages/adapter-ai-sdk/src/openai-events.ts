@@ -12,6 +12,8 @@ export interface OpenAIEvents {
   read(raw: unknown): Counts;
   /** The answer that the last event of Responses carries, or that the items before it add up to. */
   body(): unknown;
+  /** Whether the body is made of the items that came before the last event: one that never came whole is not in it. */
+  isPieced(): boolean;
   /** The finish reason of the first choice of Chat Completions. */
   reason(): string | undefined;
   /** The tier that served, as chunks of Chat Completions name it, which the SDK drops. */
@@ -32,6 +34,7 @@ export function openaiEvents(): OpenAIEvents {
   const items = streamedItems();
   let last = -1;
   let body: unknown;
+  let isPieced = false;
   let reason: string | undefined;
   let endsWithUsage = false;
   let hasChoice = false;
@@ -68,10 +71,14 @@ export function openaiEvents(): OpenAIEvents {
       if (!isLate || typeof raw["output_index"] === "number") items.read(raw);
       if (isLate) return "nothing";
       if (typeof number === "number") last = number;
-      if (isRecord(response) && endsResponse(type, response)) body = items.whole(response);
+      if (isRecord(response) && endsResponse(type, response)) {
+        body = items.whole(response);
+        isPieced = body !== response;
+      }
       return type === "response.refusal.delta" ? "silent" : "all";
     },
     body: () => body,
+    isPieced: () => isPieced,
     reason: () => reason,
     tier: () => tier,
     hasUsageAlone: () => endsWithUsage && !hasChoice,

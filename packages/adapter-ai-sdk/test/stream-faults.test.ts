@@ -129,6 +129,53 @@ test("AIS-22 an event of the Responses API that comes late is no loss, also wher
   }
 });
 
+describe("AIS-22 AIS-17 where the last event leaves the items out", () => {
+  const call = { id: "f", type: "function_call", call_id: "c", name: "look_up", arguments: "{}", status: "completed" };
+  const names: Names = ["created", "begun", "hello", "you", "whole", "end"];
+  const [created, begun, hello, you, whole, end] = eventsOf("responses", names) as readonly object[];
+  const item = (type: "added" | "done", output_index: number, given: object) => ({
+    type: `response.output_item.${type}`,
+    output_index,
+    item: given,
+  });
+  const empty = { id: "msg_1", type: "message", role: "assistant", status: "completed", content: [] };
+  const answerTo = async (events: readonly (object | undefined)[]) => {
+    const [, make] = wires["responses"] ?? [];
+    if (make === undefined) throw new Error("There is no such wire.");
+    const numbered = events.map((event, sequence_number) => ({ ...event, sequence_number }));
+    return (await streamed(streaming(numbered), make)).answer;
+  };
+
+  test.each([
+    ["never came whole", [], 1],
+    ["came without its content", [item("done", 0, empty)], 1],
+    ["came whole at the place of the call", [whole], 0],
+  ] as const)("a message that %s keeps its text, beside a call", async (_name, done, at) => {
+    const called = [item("added", at, { ...call, arguments: "" }), item("done", at, call)];
+    const answer = await answerTo([created, begun, hello, you, ...done, ...called, end]);
+    expect(answer).toMatchObject({ message: { text: "Hello you.", toolCalls: [{ id: "c" }] } });
+  });
+
+  test("a message that never came whole keeps its text, beside reasoning", async () => {
+    const thought = { type: "reasoning", id: "rs_1", summary: [] };
+    const thoughts = [item("added", 1, thought), item("done", 1, thought)];
+    expect(await answerTo([created, ...thoughts, begun, hello, you, end])).toMatchObject(said("Hello you."));
+  });
+
+  test("a search that the provider ran is no call that the items lack", async () => {
+    const search = { id: "ws_1", type: "web_search_call", status: "completed", action: { type: "search", query: "a" } };
+    const searched = [item("added", 1, { ...search, status: "in_progress" }), item("done", 1, search)];
+    const answer = await answerTo([created, begun, you, ...searched, whole, end]);
+    expect(answer).toMatchObject(said("Hello you."));
+  });
+
+  test("what the SDK refused is a loss, also if other items came whole", async () => {
+    const refused = { ...hello, item_id: 7 };
+    const answer = await answerTo([created, refused, item("added", 1, call), item("done", 1, call), end]);
+    expect(answer).toMatchObject(garbled);
+  });
+});
+
 test.each(["chat", "compatible"])(
   "AIS-17 the usage of a chunk, or an empty text for its reason, is no end: %s",
   async (name) => {

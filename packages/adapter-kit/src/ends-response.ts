@@ -17,13 +17,19 @@ export interface StreamedItems {
   whole(response: Json): Json;
 }
 
-/** Collects the items of one stream by their places. */
+/** Collects the items of one stream by their places. Some servers give all of them the same place. */
 export function streamedItems(): StreamedItems {
   const items: Json[] = [];
+  const places = new Map<string, number>();
   return {
     read({ type, item, output_index: index }) {
       if (type !== "response.output_item.done" || !isRecord(item)) return;
-      items[typeof index === "number" && index >= 0 && index < 10_000 ? index : items.length] = item;
+      const isPlace = typeof index === "number" && index >= 0 && index < 10_000;
+      if (!isPlace) return void items.push(item);
+      const key = JSON.stringify([index, item["type"], item["id"], item["call_id"]]);
+      const place = places.get(key) ?? (items[index] === undefined ? index : items.length);
+      places.set(key, place);
+      items[place] = item;
     },
     whole(response) {
       if (textAt(response, "status") !== "completed" || listAt(response, "output").length > 0) return response;

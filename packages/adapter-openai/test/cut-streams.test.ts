@@ -91,3 +91,13 @@ test.each([0, 1, 5])(
     expect(text).toBe("Paris");
   },
 );
+
+test.each([{ id: "m1" }, {}])("OAI-12 items at the same place do not push each other out: %j", async (named) => {
+  const content = [{ type: "output_text", text: "Paris" }];
+  const call = { type: "function_call", call_id: "c", name: "look_up", arguments: "{}" };
+  const items = [{ type: "message", ...named, content }, call, { ...call, call_id: "d" }, call];
+  const done = items.map((item) => event({ type: "response.output_item.done", output_index: 0, item }));
+  const end = event({ type: "response.completed", response: { status: "completed", output: [] } });
+  const { answer } = await streamed("responses", done.join("") + end);
+  expect(answerOf(answer).message).toMatchObject({ text: "Paris", toolCalls: [{ id: "c" }, { id: "d" }] });
+});
