@@ -1,7 +1,7 @@
 import type { LanguageModelV4Content, LanguageModelV4ToolCall } from "@ai-sdk/provider";
 import type { GeneratedFile, ModelFailure, ModelRequest, ModelResponse, ReportedUsage, ToolCall } from "@proviso/core";
 import { isRecord, parseJson, type FinishReason } from "@proviso/core/provider";
-import { errorObjectFailure, listAt, parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
+import { errorObjectFailure, isErrorObject, listAt, parsedOutput, rateLimitFrom, textAt } from "@proviso/adapter-kit";
 import type { Answer, AssistantPart, KeptParts } from "./parts.ts";
 import type { LanguageModel } from "./options.ts";
 import type { Call } from "./to-ai-sdk.ts";
@@ -187,7 +187,7 @@ function whyBroken(answer: Answer): ModelFailure | undefined {
     return { failure: "provider", reason: "invalid_response", message };
   }
   const [choice] = listAt(answer.response?.body, "choices");
-  if (reason !== "error" && raw(answer) !== "error" && !isRecord(choice?.["error"])) return undefined;
+  if (reason !== "error" && raw(answer) !== "error" && !isErrorObject(choice?.["error"])) return undefined;
   if (unreadableCalls.has(raw(answer))) {
     const message = "The provider could not read the call that its model made.";
     return { failure: "provider", reason: "invalid_response", message };

@@ -3,7 +3,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
 import { ProviderError } from "@proviso/core";
-import { brokenAnswers, brokenBelowPackages, fine } from "@proviso/fault-matrix/errors-in-answers";
+import { brokenAnswers, brokenBelowPackages, completion, fine } from "@proviso/fault-matrix/errors-in-answers";
 import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
 import { expect, test } from "vitest";
 
@@ -26,6 +26,15 @@ test.each(brokenAnswers)(
     }
   },
 );
+
+test.each([{}, { code: null, message: "" }])("AIS-18 %o in a choice says of no error", async (error) => {
+  const body = completion({ content: "Whole." }, "stop") as { choices: object[] };
+  const choices = body.choices.map((choice) => ({ ...choice, error }));
+  for (const adapterAt of [chat, compatible, proxied]) {
+    await using server = await startServer(answering(200, { ...body, choices }));
+    expect((await adapterAt(server.baseURL).evaluate("Hi.")).output).toBe("Whole.");
+  }
+});
 
 test.each(brokenBelowPackages)(
   "AIS-18 an error %s that the package does not pass on fails, and is not asked again",

@@ -72,6 +72,11 @@ export function errorObjectIn(payload: unknown): Json {
   return isRecord(response) && isRecord(response["error"]) ? response["error"] : payload;
 }
 
+/** Whether an object where an error may stand is one. Some servers put an empty one into an answer that is whole. */
+export function isErrorObject(given: unknown): given is Json {
+  return isRecord(given) && Boolean(given["code"] || given["type"] || given["message"]);
+}
+
 /** Returns an error's `message`, or the text that stands in its place (xAI); "" where there is none. */
 export function errorMessageIn(payload: unknown): string {
   if (typeof payload === "string") return payload;

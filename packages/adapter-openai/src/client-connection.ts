@@ -2,6 +2,7 @@ import { defaultTimeoutMs } from "@proviso/adapter-kit";
 import type { Connection, Opened, OpenResponse } from "./connection.ts";
 import { formatOf } from "./format.ts";
 import type { CheckedOptions, OpenAIClient } from "./options.ts";
+import { sourceOf } from "./receive.ts";
 
 /** Requests through the `create` of a client that the caller made: it may be a subclass, traced, or a stand-in. */
 export function clientConnection(options: CheckedOptions, client: OpenAIClient): Connection {
@@ -16,9 +17,16 @@ export function clientConnection(options: CheckedOptions, client: OpenAIClient):
       const settings = { maxRetries: 0, signal, ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }) };
       const resource = options.api === "responses" ? client.responses : client.chat.completions;
       const answer = resource.create(format.object(options, request) as never, settings as never);
-      return Promise.race([request.onDelta === undefined ? openedBody(answer) : openedStream(answer), ended]);
+      const opening = request.onDelta === undefined ? openedBody(answer) : openedStream(answer);
+      return Promise.race([opening.then((opened) => kept(opened, signal)), ended]);
     },
   };
+}
+
+/** An answer that comes when nothing waits for it any more: its body is ended. */
+function kept(opened: Opened, signal: AbortSignal): Opened {
+  if (signal.aborted) sourceOf(opened.response?.body, signal);
+  return opened;
 }
 
 /**

@@ -25,6 +25,8 @@ export interface Opened {
   readonly response?: OpenResponse | undefined;
   /** What a client has read, or the events that it reads; undefined where the bytes are left to the adapter. */
   readonly data?: unknown;
+  /** Whether the global `fetch` gave the response: its body ends when the signal fires, and at its announced length. */
+  readonly isOfGlobalFetch?: boolean | undefined;
 }
 
 /** What is used of a `Response`. */

@@ -26,11 +26,12 @@ export function fetchConnection(options: CheckedOptions): Connection {
       const { signal } = guard;
       // Looked up for each request: tests and tracers replace it later.
       const fetch = options.fetch ?? globalThis.fetch;
+      const isGlobal = fetch === globalThis.fetch;
       // A foreign fetch may change the headers that it receives.
       const own = takesRecords.has(fetch) ? record : new Headers(headers);
       const body = format.json(options, request);
       const opening = begun(fetch, address, { method: "POST", headers: own, body, signal }).then(
-        (response) => opened(response, address, guard),
+        (response) => opened(response, isGlobal, address, guard),
         failed,
       );
       // Our own looks at the signal. Another may not: nothing waits for it then.
@@ -61,15 +62,20 @@ function addressOf(baseURL: string = openAIAddress, path: string): string {
   return url.href;
 }
 
-function opened(response: LeanResponse, address: string, guard: RequestGuard): Opened | Promise<Opened | ModelFailure> {
+function opened(
+  response: LeanResponse,
+  isOfGlobalFetch: boolean,
+  address: string,
+  guard: RequestGuard,
+): Opened | Promise<Opened | ModelFailure> {
   // An answer that comes when nothing waits for it any more: its body is ended.
   if (guard.signal.aborted) sourceOf(response.body, guard.signal);
-  return response.ok ? { response } : refusal(response, address, guard);
+  return response.ok ? { response, isOfGlobalFetch } : refusal(response, address, guard);
 }
 
 async function refusal(response: LeanResponse, address: string, guard: RequestGuard): Promise<ModelFailure> {
   // The status says enough where the body is cut, or does not end.
-  const text = (await textOf(response, guard).catch(() => undefined)) ?? "";
+  const text = (await textOf({ response }, guard).catch(() => undefined)) ?? "";
   const parsed = parseJson(text);
   return withAddress(modelFailureFrom(response, parsed.ok ? errorIn(parsed.value) : undefined), address);
 }

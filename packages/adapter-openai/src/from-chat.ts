@@ -3,6 +3,7 @@ import { isRecord, type FinishReason } from "@proviso/core/provider";
 import {
   errorObjectFailure,
   invalidResponse,
+  isErrorObject,
   listAt,
   objectAt,
   parsedOutput,
@@ -47,7 +48,7 @@ export function fromChat(
     return { ...invalidResponse("The provider's answer has no message.", body), usage };
   }
   // Routers say so of a model that broke while it answered: the text is not whole.
-  if (choice["finish_reason"] === "error" || isRecord(choice["error"])) {
+  if (choice["finish_reason"] === "error" || isErrorObject(choice["error"])) {
     return { ...errorObjectFailure(choice["error"]), payload: body, usage };
   }
   const text = contentText(message["content"]);

@@ -28,7 +28,7 @@ export async function receiveStream(
   reader: StreamReader,
   { guard, stallMs, secrets }: StallGuard,
 ): Promise<Received | ModelFailure> {
-  if (response !== undefined && !isStream(response.headers)) return receiveBody(response, secrets, guard);
+  if (response !== undefined && !isStream(response.headers)) return receiveBody({ response }, secrets, guard);
   // A stand-in for the client that does not stream.
   if (response === undefined && !isIterable(data)) return { body: data, ...statedIn(undefined) };
   const listening = listenTo(reader, secrets, guard.signal);

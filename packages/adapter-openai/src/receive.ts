@@ -35,28 +35,31 @@ export function statedIn(response: OpenResponse | undefined): Stated {
 
 const nothing: Stated = { costUsd: undefined, rateLimit: undefined };
 
+/** An answer whose body is read here. */
+type Answer = Pick<Opened, "isOfGlobalFetch"> & { readonly response: OpenResponse };
+
 /** The body of an answer that was asked for as a whole. @throws what reading it throws. */
 export async function receive(
-  { data, response }: Opened,
+  { data, response, isOfGlobalFetch }: Opened,
   secrets: readonly string[],
   guard: RequestGuard,
 ): Promise<Received | ModelFailure> {
-  if (response !== undefined && data === undefined) return receiveBody(response, secrets, guard);
+  if (response !== undefined && data === undefined) return receiveBody({ response, isOfGlobalFetch }, secrets, guard);
   return { body: data, ...statedIn(response) };
 }
 
 /** The body of an answer that came as JSON. */
 export async function receiveBody(
-  response: OpenResponse,
+  answer: Answer,
   secrets: readonly string[],
   guard: RequestGuard,
 ): Promise<Received | ModelFailure> {
-  const text = await textOf(response, guard);
+  const text = await textOf(answer, guard);
   if (text === undefined) {
     return invalidResponse(`The provider's answer is longer than ${longestBody} bytes.`, undefined);
   }
   const json = parseBody(text);
-  if (json.ok) return { body: json.value, ...statedIn(response) };
+  if (json.ok) return { body: json.value, ...statedIn(answer.response) };
   return unreadableBody(text, json.error, secrets);
 }
 
@@ -84,7 +87,9 @@ function piecesOf(body: object): Source {
   }
   const stream = body as AsyncIterable<Uint8Array> & { destroy?(): unknown };
   const pieces = stream[Symbol.asyncIterator]();
-  return { next: () => pieces.next() as ReturnType<Source["next"]>, cancel: () => void stream.destroy?.() };
+  // A generator of the caller's own has no `destroy`, and may throw when it is ended.
+  const end = async (): Promise<unknown> => (stream.destroy === undefined ? pieces.return?.() : stream.destroy());
+  return { next: () => pieces.next() as ReturnType<Source["next"]>, cancel: () => void end().catch(() => {}) };
 }
 
 /** What is used of a `Response`. */
@@ -104,22 +109,29 @@ export interface ReadableAnswer {
  * The whole text of an answer; undefined: it is too long, and the rest of it is given up.
  * Rejects with a ConnectionError where it cannot be read.
  */
-export function textOf(response: ReadableAnswer, guard: RequestGuard): Promise<string | undefined> {
+export function textOf(
+  { response, isOfGlobalFetch = false }: Answer,
+  guard: RequestGuard,
+): Promise<string | undefined> {
   return fromConnection(() =>
     // Our own `fetch` looks at the signal.
     response.textUpTo === undefined
-      ? Promise.race([textIn(response, guard.signal), guard.ended])
+      ? Promise.race([
+          isOfGlobalFetch && isKnownToFit(response) ? response.text() : textIn(response, guard.signal),
+          guard.ended,
+        ])
       : response.textUpTo(longestBody),
   );
 }
 
 async function textIn(response: ReadableAnswer, signal: AbortSignal): Promise<string | undefined> {
-  const source = isKnownToFit(response) ? undefined : sourceOf(response.body, signal);
+  const source = sourceOf(response.body, signal);
   // A stand-in for a response may have nothing but its text.
   if (source === undefined) return response.text();
   const decoder = new TextDecoder();
   let [text, length] = ["", 0];
   for (;;) {
+    signal.throwIfAborted();
     const { done, value } = await source.next();
     if (done === true) return text + decoder.decode();
     length += value?.length ?? 0;

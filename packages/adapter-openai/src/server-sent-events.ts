@@ -5,9 +5,10 @@ import { sourceOf, type Source } from "./receive.ts";
 import { fromConnection } from "./request-failure.ts";
 
 /**
- * The events of a body, until the signal fires. `received` is called for each piece of it, comments included. An event that the end of the body
- * cuts short is one too: some servers leave out the blank line after their last one.
- * @throws {ConnectionError} where the body cannot be read. {RangeError} for an event over `longestBody`, and for a body over `longestStream`.
+ * The events of a body, until the signal fires. `received` is called for each piece of it, comments included. An event
+ * that the end of the body cuts short is one too: some servers leave out the blank line after their last one.
+ * @throws {ConnectionError} where the body cannot be read. {RangeError} for an event over `longestBody`, and for a body
+ * over `longestStream`.
  */
 export async function* serverSentEvents(
   body: unknown,
@@ -35,7 +36,7 @@ export async function* serverSentEvents(
     if (done === true) state = "ended";
   };
   try {
-    while (state === "reading") {
+    while (state === "reading" && !signal.aborted) {
       await more().catch((error: unknown) => {
         state = "broken";
         throw error;
@@ -46,7 +47,7 @@ export async function* serverSentEvents(
     }
   } finally {
     // A reader that needs no more events leaves early.
-    if (state === "reading" && (await endsSoon(source))) state = "ended";
+    if (state === "reading" && !signal.aborted && (await endsSoon(source))) state = "ended";
     if (state !== "ended") source.cancel();
   }
 }

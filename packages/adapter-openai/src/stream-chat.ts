@@ -1,7 +1,7 @@
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import { argumentsAt } from "./answer-parts.ts";
 import { contentText, errorIn } from "./from-chat.ts";
-import { listAt, objectAt, textAt, type Json, errorObjectFailure } from "@proviso/adapter-kit";
+import { errorObjectFailure, isErrorObject, listAt, objectAt, textAt, type Json } from "@proviso/adapter-kit";
 import { areWantedBack, asThoughts, chatThoughts } from "./chat-thoughts.ts";
 import type { StreamReader } from "./stream-responses.ts";
 
@@ -58,7 +58,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
         if (isRecord(choice["delta"])) readDelta(choice["delta"]);
         broken = choice["error"];
         // Some servers write an empty text in place of null. A choice that broke has come to its end.
-        finishReason = choice["finish_reason"] || (isRecord(broken) ? "error" : undefined);
+        finishReason = choice["finish_reason"] || (isErrorObject(broken) ? "error" : undefined);
       }
       return false;
     },
@@ -72,7 +72,7 @@ export function chatReader(onDelta: (delta: ModelDelta) => void): StreamReader {
         message: { ...asMessage(texts, annotations, calls.all), ...asThoughts(texts.thoughts, wantsThoughts) },
         ...(logprobs.length === 0 ? {} : { logprobs: { content: logprobs } }),
         finish_reason: finishReason,
-        ...(isRecord(broken) ? { error: broken } : {}),
+        ...(isErrorObject(broken) ? { error: broken } : {}),
       };
       const choices = finishReason === undefined ? [] : [choice];
       return { body: { ...base, object: "chat.completion", choices, ...(usage === undefined ? {} : { usage }) } };

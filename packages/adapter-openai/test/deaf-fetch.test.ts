@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 const never = () => new Promise<never>(() => {});
 
 /** Its body begins with a text, and sends more only as `more` wants it to. */
-function deafAnswer({ type = "application/json", begin = "", status = 200 } = {}) {
+function deafAnswer({ type = "application/json", begin = "", status = 200, headers = {} } = {}) {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const state = { cancelled: 0 };
   const body = new ReadableStream<Uint8Array>(
@@ -24,7 +24,7 @@ function deafAnswer({ type = "application/json", begin = "", status = 200 } = {}
     },
     { highWaterMark: 0 },
   );
-  const response = new Response(body, { status, headers: { "content-type": type } });
+  const response = new Response(body, { status, headers: { "content-type": type, ...headers } });
   return { state, response, more: (text: string) => controller?.enqueue(new TextEncoder().encode(text)) };
 }
 
@@ -91,6 +91,74 @@ describe.each(ways)("%s", (way) => {
       expect(await going).toMatchObject(expected);
       expect(clock.pending).toBe(0);
     }
+  });
+});
+
+/** The text of a stream of pings, which has no end. It is `isEnded` from its `return` on. */
+function pings(canReturn: boolean) {
+  const state = { pieces: 0, isEnded: false };
+  let send = (): void => {};
+  const next = () => {
+    state.pieces++;
+    return new Promise<IteratorResult<Uint8Array>>((resolve) => {
+      send = () => resolve({ done: false, value: new TextEncoder().encode(": ping\n\n") });
+    });
+  };
+  const end = () => {
+    state.isEnded = true;
+    return Promise.reject(new Error("It has ended already."));
+  };
+  const body = { [Symbol.asyncIterator]: () => (canReturn ? { next, return: end } : { next }) };
+  return { state, body, send: () => send() };
+}
+
+describe("OAI-8 after `timeoutMs`", () => {
+  test.each(ways)("an answer of the platform's with its length, over the %s, is cancelled", async (way) => {
+    const answer = deafAnswer({ begin: "{", headers: { "content-length": "500" } });
+    Object.defineProperty(answer.response, "type", { value: "basic" });
+    const { model, clock } = modelOver(way, () => Promise.resolve(answer.response), { timeoutMs: 30_000 });
+    const going = model.generate(requestFor(new AbortController().signal));
+    await clock.advance(30_000);
+    expect(await going).toMatchObject({ failure: "throttle", kind: "timeout" });
+    expect(answer.state.cancelled).toBe(1);
+  });
+
+  test.each(ways.flatMap((way) => [[way, "a body", false] as const, [way, "a stream", true] as const]))(
+    "over the %s, %s that comes later is cancelled",
+    async (way, _, isStream) => {
+      const late = Promise.withResolvers<Response>();
+      const { model, clock } = modelOver(way, () => late.promise, { timeoutMs: 30_000 });
+      const going = model.generate(requestFor(new AbortController().signal, isStream ? () => {} : undefined));
+      await clock.advance(30_000);
+      expect(await going).toMatchObject({ failure: "throttle", kind: "timeout" });
+      const answer = deafAnswer(isStream ? stream : {});
+      late.resolve(answer.response);
+      await setImmediate();
+      expect(answer.state.cancelled).toBe(1);
+    },
+  );
+
+  test.each([
+    ["JSON", "that can be ended", true],
+    ["JSON", "that cannot be ended", false],
+    ["a stream", "that can be ended", true],
+    ["a stream", "that cannot be ended", false],
+  ])("no more is read of %s %s and has no end", async (what, _, canReturn) => {
+    const isStream = what === "a stream";
+    const { state, body, send } = pings(canReturn);
+    const headers = new Headers({ "content-type": isStream ? "text/event-stream" : "application/json" });
+    const response = { ok: true, status: 200, headers, body } as unknown as Response;
+    const { model, clock } = modelOver("own fetch", () => Promise.resolve(response), { timeoutMs: 30_000 });
+    const going = model.generate(requestFor(new AbortController().signal, isStream ? () => {} : undefined));
+    await clock.advance(10_000);
+    send();
+    await clock.advance(20_000);
+    expect(await going).toMatchObject({ failure: "throttle", kind: "timeout" });
+    expect(state).toEqual({ pieces: 2, isEnded: canReturn });
+    send();
+    await setImmediate();
+    expect(state.pieces).toBe(2);
+    expect(clock.pending).toBe(0);
   });
 });
 

@@ -70,6 +70,19 @@ test("OAI-10 an answer that breaks off without an error object says so, and is n
   expect(server.requests).toHaveLength(1);
 });
 
+test.each([{}, { code: null, message: "" }])("OAI-10 %o in a choice says of no error", async (error) => {
+  const withError = (choice: object): object => ({ ...choice, error });
+  const inAnswer = completion({ content: "Whole." }, "stop") as { choices: object[] };
+  const inChunk = chunk({ content: "Who" }) as { choices: object[] };
+  await using server = await startServer(
+    answering(200, { ...inAnswer, choices: inAnswer.choices.map(withError) }),
+    streaming({ ...inChunk, choices: inChunk.choices.map(withError) }, chunk({ content: "le." }), chunk({}, "stop")),
+  );
+  const adapter = openai({ model: "m", apiKey, baseURL: server.baseURL });
+  expect((await adapter.evaluate("Hi.")).output).toBe("Whole.");
+  expect((await adapter.stream("Hi.").response).output).toBe("Whole.");
+});
+
 const piece = (id: string | undefined, index: number | undefined, fn: object): object =>
   chunk({ tool_calls: [{ ...(id === undefined ? {} : { id }), index, type: "function", function: fn }] });
 
