@@ -1,4 +1,5 @@
 // What a record has of what came from outside, for an evaluation that runs its calls again.
+import type { FrameworkEvent } from "@proviso/core";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 
 /** Each list has what comes next at its end. */
@@ -8,6 +9,8 @@ export interface Queues {
   readonly checked: EntryOf<"checked">[];
   readonly numbers: unknown[];
   readonly texts: unknown[];
+  /** The refusals after which the request went out again at once, of all evaluations. */
+  readonly lifted: ReadonlySet<EntryOf<"answered">>;
 }
 
 export function queuesOf(entries: readonly JournalEntry[]): Queues {
@@ -15,15 +18,25 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
   /** Evaluations inside calls: their requests have keys. */
   const inside = new Set<string>();
   const answers = new Map<string, EntryOf<"answered">[]>();
+  /** The last refusal of each evaluation, until its next event. */
+  const refusals = new Map<string, EntryOf<"answered">>();
+  const lifted = new Set<EntryOf<"answered">>();
   const queues = {
     answers,
     checked: [] as EntryOf<"checked">[],
     numbers: [] as unknown[],
     texts: [] as unknown[],
+    lifted,
   };
   for (const entry of entries) {
     if (entry.kind === "asked" && entry.key !== undefined) inside.add(entry.evaluationId);
     if (entry.kind === "answered" && !inside.has(entry.evaluationId)) addTo(answers, entry.evaluationId, entry);
+    if (entry.kind === "answered" && entry.answer.failure === "provider") refusals.set(entry.evaluationId, entry);
+    const refusal = entry.kind === "event" ? refusals.get(entry.evaluationId) : undefined;
+    if (entry.kind === "event" && refusal !== undefined) {
+      refusals.delete(entry.evaluationId);
+      if (isLift(entry.event)) lifted.add(refusal);
+    }
     if (entry.evaluationId !== own) continue;
     if (entry.kind === "checked") queues.checked.push(entry);
     if (entry.kind === "drew" && typeof entry.value === "number") queues.numbers.push(entry.value);
@@ -45,13 +58,7 @@ export function taken<T>(queue: T[]): T | undefined {
   return queue.pop();
 }
 
-/** Whether a request of the turn went out again with a shorter history, because it had been refused as too long. */
-export function isShortened(entries: readonly JournalEntry[], turn: number): boolean {
-  return entries.some(
-    (entry) =>
-      entry.kind === "event" &&
-      entry.event.type === "history.compacted" &&
-      entry.event.turn === turn &&
-      entry.event.why === "refused",
-  );
+/** Whether a refused request went out again without its limit. `next`: what its evaluation emitted after the refusal. */
+export function isLift(next: FrameworkEvent | undefined): boolean {
+  return next?.type === "provider.requested";
 }

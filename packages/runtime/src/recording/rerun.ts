@@ -36,7 +36,7 @@ import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
 import { givenAgain } from "./kept-feedback.ts";
 import { refuseAgain } from "./refusals.ts";
-import { addTo, isShortened, queuesOf, taken, type Queues } from "./queues.ts";
+import { addTo, queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
 import { recordedSession } from "./session.ts";
@@ -68,6 +68,8 @@ export class Rerun extends ReadTape implements Tape<Run> {
   #onTurn: (() => void) | undefined;
   /** The answers whose calls are run, by turn. */
   readonly #answered = new Map<number, EntryOf<"answered">>();
+  /** The last answer of each evaluation. */
+  readonly #last = new WeakMap<Run, EntryOf<"answered">>();
   /** The calls that the record has answered: one that was stopped, and those beside it. */
   readonly #fromRecord = new Set<string>();
 
@@ -198,6 +200,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
     // The record ends here.
     if (answered === undefined) throw this.#over();
     this.#now = Math.max(this.#now, answered.at);
+    this.#last.set(run, answered);
     const { answer } = answered;
     if (run.nesting === undefined && answer.failure === undefined && answer.message.toolCalls.length > 0) {
       this.#answered.set(run.turn, answered);
@@ -210,7 +213,10 @@ export class Rerun extends ReadTape implements Tape<Run> {
   async #answerInside(run: Run, request: RecordedRequest["request"]): Promise<ModelResponse | ModelFailure> {
     const answered = await this.inside.next(run, request);
     this.#assertGoesOn();
-    if (answered !== undefined) return answerAgain(run, answered.answer);
+    if (answered !== undefined) {
+      this.#last.set(run, answered);
+      return answerAgain(run, answered.answer);
+    }
     if (run.limits.signal.aborted) throw this.#over();
     this.#differs(unrecordedRequest(run, request));
     throw this.#over();
@@ -223,7 +229,8 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   lifts(run: Run): boolean {
-    return this.delay(run) !== undefined && !isShortened(this.opened.entries, run.turn);
+    const refusal = this.#last.get(run);
+    return refusal !== undefined && this.#queues.lifted.has(refusal);
   }
 
   async checked(): Promise<string | undefined> {
