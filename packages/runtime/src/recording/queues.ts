@@ -1,6 +1,6 @@
 // What a record has of what came from outside, for an evaluation that runs its calls again.
-import type { FrameworkEvent } from "@proviso/core";
 import type { EntryOf, JournalEntry } from "./entries.ts";
+import { Lifts } from "./lifts.ts";
 
 /** Each list has what comes next at its end. */
 export interface Queues {
@@ -9,8 +9,7 @@ export interface Queues {
   readonly checked: EntryOf<"checked">[];
   readonly numbers: unknown[];
   readonly texts: unknown[];
-  /** The refusals after which the request went out again at once, of all evaluations. */
-  readonly lifted: ReadonlySet<EntryOf<"answered">>;
+  readonly lifts: Lifts;
 }
 
 export function queuesOf(entries: readonly JournalEntry[]): Queues {
@@ -18,25 +17,16 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
   /** Evaluations inside calls: their requests have keys. */
   const inside = new Set<string>();
   const answers = new Map<string, EntryOf<"answered">[]>();
-  /** The last refusal of each evaluation, until its next event. */
-  const refusals = new Map<string, EntryOf<"answered">>();
-  const lifted = new Set<EntryOf<"answered">>();
   const queues = {
     answers,
     checked: [] as EntryOf<"checked">[],
     numbers: [] as unknown[],
     texts: [] as unknown[],
-    lifted,
+    lifts: new Lifts(entries),
   };
   for (const entry of entries) {
     if (entry.kind === "asked" && entry.key !== undefined) inside.add(entry.evaluationId);
     if (entry.kind === "answered" && !inside.has(entry.evaluationId)) addTo(answers, entry.evaluationId, entry);
-    if (entry.kind === "answered" && entry.answer.failure === "provider") refusals.set(entry.evaluationId, entry);
-    const refusal = entry.kind === "event" ? refusals.get(entry.evaluationId) : undefined;
-    if (entry.kind === "event" && refusal !== undefined) {
-      refusals.delete(entry.evaluationId);
-      if (isLift(entry.event)) lifted.add(refusal);
-    }
     if (entry.evaluationId !== own) continue;
     if (entry.kind === "checked") queues.checked.push(entry);
     if (entry.kind === "drew" && typeof entry.value === "number") queues.numbers.push(entry.value);
@@ -56,9 +46,4 @@ export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
 /** Takes what is next; undefined: nothing is left. */
 export function taken<T>(queue: T[]): T | undefined {
   return queue.pop();
-}
-
-/** Whether a refused request went out again without its limit. `next`: what its evaluation emitted after the refusal. */
-export function isLift(next: FrameworkEvent | undefined): boolean {
-  return next?.type === "provider.requested";
 }

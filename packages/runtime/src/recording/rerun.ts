@@ -68,8 +68,6 @@ export class Rerun extends ReadTape implements Tape<Run> {
   #onTurn: (() => void) | undefined;
   /** The answers whose calls are run, by turn. */
   readonly #answered = new Map<number, EntryOf<"answered">>();
-  /** The last answer of each evaluation. */
-  readonly #last = new WeakMap<Run, EntryOf<"answered">>();
   /** The calls that the record has answered: one that was stopped, and those beside it. */
   readonly #fromRecord = new Set<string>();
 
@@ -194,13 +192,12 @@ export class Rerun extends ReadTape implements Tape<Run> {
   async answer(run: Run, { request }: RecordedRequest): Promise<ModelResponse | ModelFailure> {
     this.#assertGoesOn();
     if (run.isInside) return this.#answerInside(run, request);
-    const answered = taken(this.#queues.answers.get(run.evaluationId) ?? []);
+    const answered = this.#queues.lifts.answered(run, taken(this.#queues.answers.get(run.evaluationId) ?? []));
     if (run.nesting === undefined) this.#endedTurn = run.turn - 1;
     this.#onTurn?.();
     // The record ends here.
     if (answered === undefined) throw this.#over();
     this.#now = Math.max(this.#now, answered.at);
-    this.#last.set(run, answered);
     const { answer } = answered;
     if (run.nesting === undefined && answer.failure === undefined && answer.message.toolCalls.length > 0) {
       this.#answered.set(run.turn, answered);
@@ -211,12 +208,9 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   async #answerInside(run: Run, request: RecordedRequest["request"]): Promise<ModelResponse | ModelFailure> {
-    const answered = await this.inside.next(run, request);
+    const answered = this.#queues.lifts.answered(run, await this.inside.next(run, request));
     this.#assertGoesOn();
-    if (answered !== undefined) {
-      this.#last.set(run, answered);
-      return answerAgain(run, answered.answer);
-    }
+    if (answered !== undefined) return answerAgain(run, answered.answer);
     if (run.limits.signal.aborted) throw this.#over();
     this.#differs(unrecordedRequest(run, request));
     throw this.#over();
@@ -229,8 +223,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   lifts(run: Run): boolean {
-    const refusal = this.#last.get(run);
-    return refusal !== undefined && this.#queues.lifted.has(refusal);
+    return this.#queues.lifts.has(run);
   }
 
   async checked(): Promise<string | undefined> {

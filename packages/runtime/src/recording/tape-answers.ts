@@ -12,8 +12,8 @@ import { lastGiven } from "./begun.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
+import { isLift } from "./lifts.ts";
 import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
-import { isLift } from "./queues.ts";
 import { TapeEvents } from "./tape-events.ts";
 import { drawnNumbers, type DrawnNumbers } from "./unanswered.ts";
 
