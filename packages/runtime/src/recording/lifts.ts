@@ -1,4 +1,4 @@
-// Which refused requests of a record went out again without the limit that a budget had set to their answers.
+// A record says of each refused request whether it went out again without the limit that a budget had set to its answer.
 import type { FrameworkEvent } from "@proviso/core";
 import type { Run } from "../run.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
