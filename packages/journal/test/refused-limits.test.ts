@@ -129,3 +129,95 @@ it("LIM-10 RPL-1 a call whose own evaluation had its limit refused runs again in
   }
   expect([requests.length, answering.requests.length]).toEqual([2, 2]);
 });
+
+const context = { window: 100_000 };
+/** The model refuses what is longer, in characters. */
+const longest = 16_000;
+const read = defineTool({
+  name: "read",
+  description: "Reads a page.",
+  input: z.object({ page: z.number() }),
+  readOnly: true,
+  execute: ({ page }) => `page ${page} `.padEnd(2_000, String(page % 10)),
+});
+const reading = definePrompt({ key: "reading", sections: [{ key: "task", text: "Read.", tools: [read] }] }).bind();
+
+/**
+ * A model that reads pages until it can read a shortened one again. In its ninth turn it refuses what is too long, and
+ * before that, where there is a reason for it, a limit.
+ */
+function reader(reason?: "bad_request" | "context_length") {
+  const limits: (number | undefined)[] = [];
+  const provider: ModelProvider = {
+    name: "reader",
+    model: "reader-1",
+    capabilities: { tools: true, nativeOutput: false, outputLimit: { least: 1 } },
+    async generate({ messages, maxOutputTokens }) {
+      limits.push(maxOutputTokens);
+      const text = JSON.stringify(messages);
+      const results = messages.filter((message) => message.role === "tool");
+      if (results.length === 8) {
+        const isRefused = reason !== undefined && maxOutputTokens !== undefined;
+        if (isRefused && text.length > longest) return { failure: "provider", reason, message: "too large" };
+        if (text.length > longest) return { failure: "provider", reason: "context_length", message: "too long" };
+      }
+      const ref = /ref\\": \\"([0-9a-f]{8,})/.exec(text)?.[1];
+      const next =
+        ref === undefined
+          ? { name: "read", given: { page: results.length + 1 } }
+          : { name: "read_result", given: { ref } };
+      const isOver = results.some(({ name }) => name === "read_result");
+      const call = { id: `c${results.length}`, name: next.name, arguments: JSON.stringify(next.given) };
+      const usage = { inputTokens: 5, outputTokens: 5 };
+      const message = { role: "assistant", text: isOver ? "read" : "", toolCalls: isOver ? [] : [call] } as const;
+      return { message, finishReason: "stop", usage };
+    },
+  };
+  return { limits, adapter: modelAdapter(provider) };
+}
+
+for (const reason of ["bad_request", "context_length"] as const) {
+  it(`LIM-10 RPL-1 CTX-8 a turn whose limit was refused as ${reason}, and whose history was shortened then, replays`, async () => {
+    await using journal = memoryJournal();
+    const { limits, adapter } = reader(reason);
+    const given = { context, budget: { maxTotalTokens: 60_000 } };
+    expect((await adapter.evaluate(reading, { run: journal.run("r"), ...given })).text).toBe("read");
+    expect(limits.slice(8, 11)).toEqual([expect.any(Number), undefined, undefined]);
+    for (const tools of ["recorded", "run"] as const) {
+      expect((await adapter.evaluate(reading, { run: journal.replay("r", { tools }), context })).text).toBe("read");
+    }
+  });
+}
+
+it("LIM-10 RPL-1 CTX-8 what an evaluation inside a call has shortened decides nothing of the outer one, nor of another inside", async () => {
+  await using journal = memoryJournal();
+  const inner = reader();
+  const asks = defineTool({
+    name: "look",
+    description: "Asks.",
+    input: z.object({ nests: z.boolean() }),
+    readOnly: true,
+    execute: async ({ nests }, { evaluate }) =>
+      nests ? (await evaluate(reading, { adapter: inner.adapter, context })).text : "seen",
+  });
+  const outer: ModelProvider = {
+    name: "outer",
+    model: "outer-1",
+    capabilities: { tools: true, nativeOutput: false, outputLimit: { least: 1 } },
+    async generate({ messages, maxOutputTokens }) {
+      const turn = messages.filter(({ role }) => role === "tool").length + 1;
+      const isRefused = turn === 9 && maxOutputTokens !== undefined;
+      if (isRefused) return { failure: "provider", reason: "bad_request", message: "too large" };
+      const call = { id: `c${turn}`, name: "look", arguments: JSON.stringify({ nests: turn <= 2 }) };
+      const message = { role: "assistant", text: "end", toolCalls: turn > 9 ? [] : [call] } as const;
+      return { message, finishReason: "stop", usage: { inputTokens: 5, outputTokens: 5 } };
+    },
+  };
+  const prompt = definePrompt({ key: "p", sections: [{ key: "task", text: "Ask.", tools: [asks] }] }).bind();
+  const adapter = modelAdapter(outer);
+  const response = await adapter.evaluate(prompt, { run: journal.run("r"), budget: { maxTotalTokens: 100_000 } });
+  expect([response.text, inner.limits.length]).toEqual(["end", 24]);
+  for (const tools of ["recorded", "run"] as const) {
+    expect((await adapter.evaluate(prompt, { run: journal.replay("r", { tools }) })).text).toBe("end");
+  }
+});

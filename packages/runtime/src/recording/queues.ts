@@ -1,5 +1,6 @@
 // What a record has of what came from outside, for an evaluation that runs its calls again.
 import type { EntryOf, JournalEntry } from "./entries.ts";
+import { Lifts } from "./lifts.ts";
 
 /** Each list has what comes next at its end. */
 export interface Queues {
@@ -8,6 +9,7 @@ export interface Queues {
   readonly checked: EntryOf<"checked">[];
   readonly numbers: unknown[];
   readonly texts: unknown[];
+  readonly lifts: Lifts;
 }
 
 export function queuesOf(entries: readonly JournalEntry[]): Queues {
@@ -20,6 +22,7 @@ export function queuesOf(entries: readonly JournalEntry[]): Queues {
     checked: [] as EntryOf<"checked">[],
     numbers: [] as unknown[],
     texts: [] as unknown[],
+    lifts: new Lifts(entries),
   };
   for (const entry of entries) {
     if (entry.kind === "asked" && entry.key !== undefined) inside.add(entry.evaluationId);
@@ -43,15 +46,4 @@ export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
 /** Takes what is next; undefined: nothing is left. */
 export function taken<T>(queue: T[]): T | undefined {
   return queue.pop();
-}
-
-/** Whether a request of the turn went out again with a shorter history, because it had been refused as too long. */
-export function isShortened(entries: readonly JournalEntry[], turn: number): boolean {
-  return entries.some(
-    (entry) =>
-      entry.kind === "event" &&
-      entry.event.type === "history.compacted" &&
-      entry.event.turn === turn &&
-      entry.event.why === "refused",
-  );
 }

@@ -36,7 +36,7 @@ import { TapeFault } from "./fault.ts";
 import { ReadTape } from "./read-tape.ts";
 import { givenAgain } from "./kept-feedback.ts";
 import { refuseAgain } from "./refusals.ts";
-import { addTo, isShortened, queuesOf, taken, type Queues } from "./queues.ts";
+import { addTo, queuesOf, taken, type Queues } from "./queues.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
 import { recordedSession } from "./session.ts";
@@ -192,7 +192,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   async answer(run: Run, { request }: RecordedRequest): Promise<ModelResponse | ModelFailure> {
     this.#assertGoesOn();
     if (run.isInside) return this.#answerInside(run, request);
-    const answered = taken(this.#queues.answers.get(run.evaluationId) ?? []);
+    const answered = this.#queues.lifts.answered(run, taken(this.#queues.answers.get(run.evaluationId) ?? []));
     if (run.nesting === undefined) this.#endedTurn = run.turn - 1;
     this.#onTurn?.();
     // The record ends here.
@@ -208,7 +208,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   async #answerInside(run: Run, request: RecordedRequest["request"]): Promise<ModelResponse | ModelFailure> {
-    const answered = await this.inside.next(run, request);
+    const answered = this.#queues.lifts.answered(run, await this.inside.next(run, request));
     this.#assertGoesOn();
     if (answered !== undefined) return answerAgain(run, answered.answer);
     if (run.limits.signal.aborted) throw this.#over();
@@ -223,7 +223,7 @@ export class Rerun extends ReadTape implements Tape<Run> {
   }
 
   lifts(run: Run): boolean {
-    return this.delay(run) !== undefined && !isShortened(this.opened.entries, run.turn);
+    return this.#queues.lifts.has(run);
   }
 
   async checked(): Promise<string | undefined> {

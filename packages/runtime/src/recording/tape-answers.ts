@@ -12,6 +12,7 @@ import { lastGiven } from "./begun.ts";
 import { deltaOf, keptDeltas } from "./deltas.ts";
 import { EffectRecord } from "./effects.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
+import { isLift } from "./lifts.ts";
 import { assertMayBegin, keptTurn, producedIn, stoppedTurn } from "./kept-turn.ts";
 import { TapeEvents } from "./tape-events.ts";
 import { drawnNumbers, type DrawnNumbers } from "./unanswered.ts";
@@ -270,7 +271,7 @@ export class TapeAnswers extends TapeEvents {
   }
 
   lifts(run: Run, lift: () => boolean): boolean {
-    return this.isKept() && !run.isInside ? this.prefix.nextEvent()?.type === "provider.requested" : lift();
+    return this.isKept() && !run.isInside ? isLift(this.prefix.nextEvent()) : lift();
   }
 
   async waited(run: Run, wait: () => Promise<unknown>): Promise<unknown> {

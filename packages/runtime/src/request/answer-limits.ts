@@ -12,8 +12,8 @@ interface LimitedModel {
 /** What one request knows of its limits in all of its attempts. A model that refused one is sent none from then on. */
 export class AnswerLimits {
   readonly #run: Run;
-  /** The limits that were refused. */
-  #lifted: Map<OutputLimits, number> | undefined;
+  /** The limits that were refused; undefined: it may have been for the length of the history. */
+  #lifted: Map<OutputLimits, number | undefined> | undefined;
 
   constructor(run: Run) {
     this.#run = run;
@@ -38,6 +38,11 @@ export class AnswerLimits {
     run.log("warn", { turn: run.turn, maxOutputTokens, reason: message }, "budget.limit.refused");
     (this.#lifted ??= new Map()).set(outputLimits, maxOutputTokens);
     return true;
+  }
+
+  /** The history is shorter from here on: an answer says no more that it was the limit that was refused before. */
+  shortened(): void {
+    for (const model of this.#lifted?.keys() ?? []) this.#lifted?.set(model, undefined);
   }
 
   /** The model has answered: its adapter remembers the limit that it refused before. */

@@ -31,15 +31,21 @@ export class LimitedWork implements Work {
   #tries: TriesOfRequest | undefined;
   #asking: ChainRequest | undefined;
 
-  constructor(run: Run, provider: ModelProvider, request: ModelRequest) {
+  constructor(run: Run, provider: ModelProvider, request: ModelRequest, limits?: AnswerLimits) {
     this.#run = run;
     this.#provider = provider;
     this.#atOnce = isChainProvider(provider) ? provider.atOnce : 1;
     this.request = request;
     this.messages = request.messages;
     if (run.limits.budget === undefined) return;
-    this.#limits = new AnswerLimits(run);
+    this.#limits = limits ?? new AnswerLimits(run);
     this.wanted = this.#wantedFor(this.#atOnce);
+  }
+
+  /** The work that goes on with a shorter history: a model that refused a limit is sent none. */
+  shorter(request: ModelRequest): LimitedWork {
+    this.#limits?.shortened();
+    return new LimitedWork(this.#run, this.#provider, request, this.#limits);
   }
 
   inputTokens(): number {

@@ -62,7 +62,7 @@ export async function askUntilAnswered(
       const prepared = run.files === undefined ? shorter : await run.files.prepare(shorter, provider);
       if (isFailure(prepared)) return prepared;
       request = prepared;
-      work = new LimitedWork(run, provider, request);
+      work = work.shorter(request);
       continue;
     }
     const { kind, retryAfterMs } = answer;

@@ -2,6 +2,7 @@ import {
   defineTool,
   type ContextPolicy,
   type Message,
+  type ModelFailure,
   type ModelProvider,
   type ModelRequest,
   type ModelResponse,
@@ -13,11 +14,9 @@ import { redactionOf } from "../../src/secrets/structure.ts";
 
 type Answer = Partial<ModelResponse["message"]> & { readonly usage?: ModelResponse["usage"] };
 
-type Refused = ReturnType<typeof tooLong>;
-
 /** A model whose answers are made of the requests, and which keeps these. */
 export function modelOf(
-  answer: (request: ModelRequest, turn: number) => Answer | Refused | Promise<Answer | Refused>,
+  answer: (request: ModelRequest, turn: number) => Answer | ModelFailure | Promise<Answer | ModelFailure>,
   fields: Partial<ModelProvider> = {},
   environment: Environment = {},
 ) {
