@@ -5,7 +5,8 @@ import { studentCritical } from "./quantiles.ts";
 
 /**
  * The mean of the rows with Student's interval on clusters (STA-1). With a range, one more cluster stands
- * at either end of it, so that answers that are all alike still leave room for others.
+ * at either end of it, of average size or larger where a few large ones decide the mean, so that answers that are all alike
+ * still leave room for others.
  *
  * @param options `confidence` is 0.95 unless set. `range` has the least and the greatest value, in any order; without it
  *   the interval is unbounded and has no added clusters.

@@ -63,7 +63,7 @@ export interface LastText {
 export interface Keeping {
   /** Where it is cut instead, so that no part of a secret is left. */
   readonly beside?: Beside | undefined;
-  /** What is kept of a part of it: the rest counts for nothing, and hides no secret from the cut. All by default. */
+  /** Returns what is kept of a part, without what people do not see, so that a secret stands together before the cut. Default: all. */
   readonly seen?: ((part: string) => string) | undefined;
 }
 

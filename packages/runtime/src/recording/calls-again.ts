@@ -140,8 +140,8 @@ export class RecordedCalls {
 }
 
 /**
- * Returns what finds, entry by entry, whether a budget or a pace ended an evaluation inside a call in a way that does not come
- * again: the record has why only where it has the answer that was cut short, or the request that was refused.
+ * Returns a function that is given each entry of evaluations inside calls, and returns whether a budget or a pace ended one
+ * there in a way that does not come again: the record has why only where an answer was cut short or a request was refused.
  */
 function stopsInside(): (entry: JournalEntry) => boolean {
   const shown = new Map<string, "budget" | "throttled">();

@@ -96,7 +96,7 @@ export type EntryContent =
       readonly callId: string | undefined;
       /** The `seq` of the framework's event before which it was reduced. Left out: that of the end of its call. */
       readonly before?: number | undefined;
-      /** The turn that it had among what others dispatched before that event. Default 0. */
+      /** The order of this event among what others dispatched before that one. Default 0. */
       readonly order?: number | undefined;
       /** Whether a call inside of that one dispatched it. Default false. */
       readonly isInside?: true;
@@ -108,7 +108,7 @@ export type EntryContent =
       readonly event: AppEvent;
       /** The `seq` of the framework's event before which it was reduced. */
       readonly before: number;
-      /** The turn that it had among what others dispatched before that event. Default 0. */
+      /** The order of this event among what others dispatched before that one. Default 0. */
       readonly order?: number | undefined;
     }
   | {
@@ -179,7 +179,7 @@ export type EntryContent =
       readonly kind: "lasting";
     }
   | {
-      /** The next end of a call is not its handler's: a limit of the fork's origin made it, or the fork was given it. */
+      /** The entry behind it ends a call, and not by its handler: a limit of the fork's origin did, or the fork was given the end. */
       readonly kind: "fixed";
     }
   | {

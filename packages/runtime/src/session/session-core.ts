@@ -72,15 +72,15 @@ export interface SessionCore extends Pick<
   /** Makes the session unusable. */
   poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
   /**
-   * Calls back with each event that the application dispatches, and its `turnOf`, before its listeners receive it. Returns
+   * Calls back with each event that the application dispatches, and its order (`nextOrder`), before its listeners receive it. Returns
    * what ends that. A listener of the session would make each of the framework's events go through its list.
    */
   watchDispatch(watch: (event: AppEvent, order: number) => void): () => void;
   /**
-   * How often another one had begun to dispatch since the last framework event, before this call does now; without ids the
-   * application does. What was dispatched between two framework events is reduced again in that order.
+   * Returns the order of what this call dispatches now, or without ids the application, among all that is dispatched between
+   * two framework events: one more whenever another one begins to dispatch. A record is reduced again in that order.
    */
-  turnOf(evaluationId?: string, callId?: string): number;
+  nextOrder(evaluationId?: string, callId?: string): number;
   /** The application's dispatch; with a transaction it is undone with that. */
   dispatch(event: AppEvent, by: Origin | undefined): DispatchResult;
 }

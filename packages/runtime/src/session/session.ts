@@ -153,7 +153,7 @@ class Core extends SessionState implements SessionCore {
     };
   }
 
-  turnOf(evaluationId = "", callId = ""): number {
+  nextOrder(evaluationId = "", callId = ""): number {
     const { seq } = this;
     const turn = (this.#turn ??= { seq, evaluationId, callId, order: 0 });
     if (turn.seq !== seq) [turn.seq, turn.order] = [seq, 0];
@@ -170,7 +170,7 @@ class Core extends SessionState implements SessionCore {
     this.dispatcher.finish(event.type);
     const failed = by === undefined ? this.reduceConcurrent(event) : this.reduce(event, by);
     if (this.#watching.length > 0) {
-      const order = this.turnOf();
+      const order = this.nextOrder();
       for (const watch of this.#watching) watch(event, order);
     }
     const thrown = this.dispatcher.notify(event);

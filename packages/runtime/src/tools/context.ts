@@ -282,7 +282,7 @@ function callSession(run: Run, call: ToolCall, transaction: Transaction, state: 
       assertMayDispatch(state);
       const redacted = run.redact(event);
       const errors = run.core.reduce(redacted, { evaluationId: run.evaluationId, callId });
-      const order = run.core.turnOf(run.evaluationId, callId);
+      const order = run.core.nextOrder(run.evaluationId, callId);
       transaction.pendingEvents.push({ event: redacted, by: run, callId, before: run.core.nextSeq, order });
       if (errors.length === 0) return { ok: true, errors };
       for (const error of errors)
