@@ -1,9 +1,21 @@
 // Half of a surrogate pair is no character: JSON writes it as an escape that services refuse, or change in their own way.
-import type { Message, AssistantMessage, ToolCall } from "@proviso/core";
+import type { AssistantMessage, Message, ModelResponse, ToolCall } from "@proviso/core";
 
 /** A message as it may go to a wire: U+FFFD in place of each half surrogate pair. The same object where there is none. */
 export function wellFormedMessage<M extends Message>(message: M): M {
   return isWellFormedMessage(message) ? message : (wellFormed(message) as M);
+}
+
+/** Returns an answer whose texts are what the deltas have shown, and what the history will have. */
+export function wellFormedAnswer(answer: ModelResponse): ModelResponse {
+  const { text, reasoning = "" } = answer.message;
+  if (text.isWellFormed() && reasoning.isWellFormed()) return answer;
+  return { ...answer, message: wellFormedMessage(answer.message) };
+}
+
+/** Returns a text without the first half of a surrogate pair at its end: the other half may still come. */
+export function withoutLastHalf(text: string): string {
+  return (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800 ? text.slice(0, -1) : text;
 }
 
 /** Reads the fields that every message has by their names: to look at each key as well takes four times as long. */

@@ -15,6 +15,7 @@ import { runInRequest } from "../transactions/async-context.ts";
 import { asData } from "./model-answer.ts";
 import { TryEstimate, type EstimatedWork } from "./try-estimate.ts";
 import { sectionsOf } from "../rendering.ts";
+import { wellFormedAnswer } from "../well-formed.ts";
 
 /** What a request sets going: one answer of a model, or the whole turn of an agent. */
 export interface Work extends EstimatedWork {
@@ -254,7 +255,7 @@ function chargeRequest(
   // What another try has cost is no cost of this answer.
   const answered = stepOfAnswer(answer.route)?.usage;
   const own = answered === undefined ? usage : countUsage(answered, noUsage);
-  return { response: answer, usage, own, stop: passed ?? run.limits.unpriced(own) };
+  return { response: wellFormedAnswer(answer), usage, own, stop: passed ?? run.limits.unpriced(own) };
 }
 
 /** What was reported, or an estimate; nothing where the work ended before it had reported or produced anything. */

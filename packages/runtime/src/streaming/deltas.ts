@@ -8,6 +8,7 @@ import type { AssistantMessage, ModelFailure } from "@proviso/core";
 import { isRecord, type ModelDelta } from "@proviso/core/provider";
 import type { Run } from "../run.ts";
 import { partialOutput, type PartialReader } from "./partial-output.ts";
+import { withoutLastHalf } from "../well-formed.ts";
 import { ShownAnswer } from "./shown-text.ts";
 
 /** UTF-16 units of the text and the thoughts that one attempt may stream: more than any model answers. */
@@ -98,7 +99,8 @@ function outputReader(run: Run) {
   if (spec === undefined) return undefined;
   return {
     read(text: string) {
-      partial ??= partialOutput(spec, (unfinished) => run.world.secrets?.pieces().add(unfinished) ?? unfinished);
+      const cut = (unfinished: string): string => run.world.secrets?.pieces().add(unfinished) ?? unfinished;
+      partial ??= partialOutput(spec, (unfinished) => withoutLastHalf(cut(unfinished)));
       return partial.read(text);
     },
     finish: (text: string) => partial?.finish(text),

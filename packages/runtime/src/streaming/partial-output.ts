@@ -18,7 +18,7 @@ const growthOf = (length: number): number => (length < 64 * 1024 ? 1 / 16 : 1 / 
 /** A longer text is shown no more until it is the answer: each reading would hold the process up. */
 const longestShown = 256 * 1024;
 
-/** `cut` takes from a string that is not complete what may become a secret. */
+/** `cut` takes from a string that is not complete what may become a secret, or another character. */
 export function partialOutput(spec: OutputSpec<unknown>, cut: (unfinished: string) => string): PartialReader {
   let nextLength = 1;
   let last: string | undefined;

@@ -2,9 +2,12 @@
 //
 // 1. The text that was shown since it was taken back last is what the received text begins with, less all secrets that are
 //    known.
-// 2. It is taken back only where it would be shown otherwise with the secrets that are known now.
+// 2. Only whole characters are shown: half of a surrogate pair waits for its other half, which may come in the next delta.
+//    One without another is U+FFFD, as it is on the wire.
+// 3. It is taken back only where it would be shown otherwise with the secrets that are known now.
 import type { Secrets } from "../secrets.ts";
 import type { Pieces } from "../secrets/pieces.ts";
+import { withoutLastHalf } from "../well-formed.ts";
 
 type Kind = "text" | "reasoning";
 
@@ -70,6 +73,7 @@ class ShownText {
   #secrets: Secrets | undefined;
   #pieces: Pieces | undefined;
   #shown = "";
+  #half = "";
   #isAtEnd = false;
 
   constructor(secrets: Secrets | undefined, emit: (text: string) => void) {
@@ -86,6 +90,7 @@ class ShownText {
   end(): void {
     this.#isAtEnd = true;
     if (this.#pieces !== undefined) this.#show(this.#pieces.end());
+    this.#emitWhole("");
   }
 
   /** Whether what was shown would be shown with these secrets, too. */
@@ -100,11 +105,12 @@ class ShownText {
 
   /** Shows it from its beginning, as far as `learn` has read it. */
   showAgain(): void {
-    if (this.#shown !== "") this.#emit(this.#shown);
+    this.#half = "";
+    this.#emitWhole(this.#shown);
   }
 
   reset(): void {
-    this.received = this.#shown = "";
+    this.received = this.#shown = this.#half = "";
     this.#isAtEnd = false;
     this.#pieces = this.#secrets?.pieces();
   }
@@ -112,6 +118,14 @@ class ShownText {
   #show(text: string): void {
     if (text === "") return;
     if (this.#pieces !== undefined) this.#shown += text;
-    this.#emit(text);
+    this.#emitWhole(text);
+  }
+
+  /** Emits the whole characters; at the end of the text also a half without another. */
+  #emitWhole(text: string): void {
+    const all = this.#half + text;
+    const whole = this.#isAtEnd ? all : withoutLastHalf(all);
+    this.#half = all.slice(whole.length);
+    if (whole !== "") this.#emit(whole.toWellFormed());
   }
 }
