@@ -60,6 +60,8 @@ export class TryUnderWay {
   /** What has been answered of it has cost so much, not priced yet; undefined: nothing, or it is not known yet. */
   #usage: Usage | undefined;
   #inside: ChainRequest | undefined;
+  /** The budget that had no room for the request without its limit. */
+  #noRoom: Failure | undefined;
 
   constructor(member: Member, { run, request, room }: Asking) {
     this.member = member;
@@ -157,7 +159,7 @@ export class TryUnderWay {
         durationMs,
         usage: cost && reported(cost),
       };
-      return { answer, reason, steps: answer.route ?? [step], queuedMs, noRoom: this.#inside?.noRoom };
+      return { answer, reason, steps: answer.route ?? [step], queuedMs, noRoom: this.#noRoom ?? this.#inside?.noRoom };
     } finally {
       const isSent = this.#sentAt !== undefined && !isUnsent(ended?.answer);
       turn?.end(isSent, ended && paceOutcomeOf(ended.answer, ended.cost));
@@ -219,7 +221,20 @@ export class TryUnderWay {
     const hasStreamed = this.#streamed !== "";
     this.#streamed = "";
     if (hasStreamed) this.#request.onDelta?.({ kind: "reset" });
+    // A refusal is free, nearly always. Where it was not, the budget may have nothing left.
+    if (this.#usage !== undefined && !(await this.#placedAgain())) return refused;
     return this.#send(undefined);
+  }
+
+  /** Takes the room for the request that goes out once more, and returns whether there is any. */
+  async #placedAgain(): Promise<boolean> {
+    this.#place?.leave();
+    this.#place = undefined;
+    const taken = await this.#room.take();
+    this.#request.signal.throwIfAborted();
+    if (isFailure(taken)) this.#noRoom = taken;
+    else this.#place = taken;
+    return this.#noRoom === undefined;
   }
 
   #send(limit: number | undefined): Promise<ModelResponse | ModelFailure> {

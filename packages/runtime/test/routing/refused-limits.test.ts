@@ -104,4 +104,24 @@ describe.each<readonly [string, Chain]>([
     expect(usage).toMatchObject({ inputTokens: 10, outputTokens: 100, estimated: false });
     expect(budget.consumed.totalTokens).toBe(110);
   });
+
+  const costly = (outputTokens: number): Answer => ({ ...tooLarge, usage: { inputTokens: 50, outputTokens } });
+
+  test("is not taken away where the refusal has spent the budget", async () => {
+    const a = model("a", (limit) => (limit === undefined ? answered : costly(450)));
+    const budget = trackBudget({ maxTotalTokens: 500 });
+    const { error } = (await evaluate(chainOf([a.adapter]), budget)) as { readonly error?: unknown };
+    expect(error).toMatchObject({ code: "budget", limit: 500, spent: 500 });
+    expect(a.limits).toEqual([some]);
+    expect(budget.consumed.totalTokens).toBe(500);
+  });
+
+  test("is taken away where the refusal has left something", async () => {
+    const a = model("a", (limit) => (limit === undefined ? answered : costly(150)));
+    const budget = trackBudget({ maxTotalTokens: 500 });
+    const { usage } = await evaluate(chainOf([a.adapter]), budget);
+    expect(usage).toMatchObject({ totalTokens: 310 });
+    expect(a.limits).toEqual([some, none]);
+    expect(budget.consumed.totalTokens).toBe(310);
+  });
 });
