@@ -20,8 +20,9 @@ export interface Agreement {
 
 /**
  * How far a judge and people agree. A number that the pairs do not have is NaN, with the whole range as its interval: kappa
- * where both gave one verdict alone, sensitivity without a pass of a person, specificity without a fail. With fewer than 2
- * pairs the interval is the whole range, too.
+ * where both gave one verdict alone, sensitivity without a pass of a person, specificity without a fail. The interval is the
+ * whole range, too, with fewer than 2 pairs, and for kappa where people or the judge gave one verdict alone: it is 0 then,
+ * whatever the other did.
  *
  * @param options `confidence` is 0.95 unless set.
  * @throws {DefinitionError} for a confidence that is not between 0 and 1.
@@ -40,7 +41,9 @@ export function agreement(
   return {
     n: pairs.length,
     observed,
-    kappa: jackknifed(table, chanceByMargins, observed, level),
+    kappa: hasOneVerdict(table)
+      ? whole(chanceByMargins(table) < 1 ? 0 : Number.NaN, [-1, 1], pairs.length, level)
+      : jackknifed(table, chanceByMargins, observed, level),
     ac1: jackknifed(table, chanceByPrevalence, observed, level),
     sensitivity: share(pairs.filter(({ person }) => person)),
     specificity: share(pairs.filter(({ person }) => !person)),
@@ -49,6 +52,11 @@ export function agreement(
 
 /** Pairs by verdict: both pass; the person alone; the judge alone; neither. */
 type Table = readonly [both: number, person: number, judge: number, neither: number];
+
+/** Whether people, or the judge, only passed or only failed. */
+function hasOneVerdict([both, person, judge, neither]: Table): boolean {
+  return [both + person, judge + neither, both + judge, person + neither].includes(0);
+}
 
 function shareOf(agreeing: number, count: number, level: Level): Estimate {
   if (count < 2) {

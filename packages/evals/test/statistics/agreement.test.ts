@@ -70,6 +70,15 @@ test("STA-10 a number that the pairs do not have is NaN, with the whole range as
   expect(agreement(pairs(1, 0, 0, 0)).observed).toMatchObject({ value: 1, low: 0, high: 1 });
 });
 
+test.each([
+  ["people only pass", pairs(60, 40, 0, 0)],
+  ["people only fail", pairs(0, 0, 40, 80)],
+  ["the judge only passes", pairs(60, 0, 7, 0)],
+  ["the judge only fails", pairs(0, 3, 0, 60)],
+])("STA-10 kappa says nothing where %s", (_, table) => {
+  expect(agreement(table).kappa).toMatchObject({ value: 0, low: -1, high: 1 });
+});
+
 test("STA-10 a coefficient that hangs on one pair has the whole range as its interval", () => {
   expect(agreement(pairs(29, 1, 0, 0)).kappa).toMatchObject({ value: 0, low: -1, high: 1 });
 });
