@@ -9,9 +9,10 @@ import {
 } from "@proviso/core";
 import { checkOptionNames, type OptionNames } from "@proviso/core/provider";
 import { givenTool, textFinder, describeValue } from "@proviso/core/internal";
+import { secretsOf, type UncutSecrets } from "@proviso/runtime/internal";
 import { z } from "zod";
 import { editOf } from "./edit-text.ts";
-import { defaultPage, pageOfFile, wholeLines } from "./file-page.ts";
+import { around, defaultPage, pageOfFile, wholeLines } from "./file-page.ts";
 
 /** What `filesystemTools` takes. */
 export interface FilesystemToolsOptions {
@@ -107,7 +108,12 @@ function readFile(limits: Limits) {
     readOnly: true,
     execute: ({ path: file, fromLine }, context) =>
       working(context, (files) =>
-        pageOfFile(files, file, { fromLine, ...limits, cut: ", find the rest of it with grep_files" }),
+        pageOfFile(files, file, {
+          fromLine,
+          ...limits,
+          cut: ", find the rest of it with grep_files",
+          secrets: secretsOf(context),
+        }),
       ),
   });
 }
@@ -148,10 +154,12 @@ function grepFiles(limits: Limits) {
         });
         if (found.length === 0) return "No line contains it.";
         const find = textFinder(text);
+        const secrets = secretsOf(context);
         const matches = found.map(({ path: at, line, text: whole }) => {
-          return `${named(at)}:${line}: ${around(whole, find(whole), text.length)}`;
+          const match = { line: whole, at: find(whole), length: text.length };
+          return `${named(at)}:${line}: ${around(match, secrets)}`;
         });
-        const { shown, count } = fitting(matches, limits);
+        const { shown, count } = fitting(matches, limits, secrets);
         return count < found.length ? `${shown}\n(more: narrow it with a glob or a longer text)` : shown;
       }),
   });
@@ -261,8 +269,9 @@ function page(all: readonly string[], { offset, limits, what, none }: Page): str
 function fitting(
   all: readonly string[],
   { maxEntriesPerAnswer, maxCharactersPerAnswer }: Limits,
+  secrets?: UncutSecrets,
 ): { readonly shown: string; readonly count: number } {
-  let shown = wholeLines(all[0] ?? "", maxCharactersPerAnswer).shown;
+  let shown = wholeLines(all[0] ?? "", maxCharactersPerAnswer, secrets).shown;
   let count = 1;
   for (const next of all.slice(1, maxEntriesPerAnswer)) {
     if (shown.length + 1 + next.length > maxCharactersPerAnswer) break;
@@ -275,16 +284,6 @@ function fitting(
 /** A name that would look like two lines is shown as a JSON text. */
 function named(path: string): string {
   return /[\r\n]/.test(path) ? JSON.stringify(path) : path;
-}
-
-const longestMatch = 400;
-
-/** Returns the part of a long line around the text that was searched for. */
-function around(line: string, at: number, length: number): string {
-  if (line.length <= longestMatch) return line;
-  const from = Math.max(0, at - longestMatch / 4);
-  const to = Math.max(from + longestMatch, from + longestMatch / 4 + length);
-  return `${from > 0 ? "…" : ""}${line.slice(from, to)}${to < line.length ? "…" : ""}`;
 }
 
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

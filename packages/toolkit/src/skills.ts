@@ -4,6 +4,7 @@
 import { DefinitionError, defineSection, defineTool, toolError, type Filesystem, type Section } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
 import { messageOf } from "@proviso/core/internal";
+import { secretsOf } from "@proviso/runtime/internal";
 import { z } from "zod";
 import { pageOfFile } from "./file-page.ts";
 import { readSkillText, type SkillText } from "./skill-text.ts";
@@ -143,7 +144,7 @@ function readSkillFile(skills: readonly Skill[], filesystem: Filesystem) {
     }),
     uses: [],
     readOnly: true,
-    async execute({ skill: name, path, fromLine }) {
+    async execute({ skill: name, path, fromLine }, context) {
       const skill = byName.get(name);
       if (skill === undefined)
         return toolError(`There is no skill "${name}". The skills are: ${[...byName.keys()].join(", ")}.`);
@@ -152,7 +153,11 @@ function readSkillFile(skills: readonly Skill[], filesystem: Filesystem) {
         const offered = skill.files.length === 0 ? "It has none." : `Its files are: ${skill.files.join(", ")}.`;
         return toolError(`The skill ${name} has no file "${path}". ${offered}`);
       }
-      return await pageOfFile(filesystem, inFolder(skill.path ?? name, file), { fromLine, shownAs: file });
+      return await pageOfFile(filesystem, inFolder(skill.path ?? name, file), {
+        fromLine,
+        shownAs: file,
+        secrets: secretsOf(context),
+      });
     },
   });
 }

@@ -15,6 +15,7 @@ import {
 import { messageOf } from "@proviso/core/internal";
 import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
+import type { Secrets } from "../secrets.ts";
 import { checkAppEvent } from "../session/session-core.ts";
 import { noting } from "../transactions/observed-calls.ts";
 import { CallKey } from "./idempotency-key.ts";
@@ -85,6 +86,11 @@ export function atEvaluationEnd(context: ToolContext, end: () => Promise<void>):
  */
 export function evaluationOf(context: ToolContext): object {
   return runOf(context);
+}
+
+/** The secrets that no cut of a text may go through; undefined: there are none, or the runtime did not make the context. */
+export function secretsOf(context: ToolContext): Secrets | undefined {
+  return (context as OfRunning)[running]?.of.run.world.secrets;
 }
 
 function runOf(context: ToolContext): Run {
