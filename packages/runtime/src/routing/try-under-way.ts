@@ -223,6 +223,8 @@ export class TryUnderWay {
     if (hasStreamed) this.#request.onDelta?.({ kind: "reset" });
     // A refusal is free, nearly always. Where it was not, the budget may have nothing left.
     if (this.#usage !== undefined && !(await this.#placedAgain())) return refused;
+    // A listener may have aborted the evaluation when it received the reset.
+    this.#request.signal.throwIfAborted();
     return this.#send(undefined);
   }
 
@@ -231,7 +233,6 @@ export class TryUnderWay {
     this.#place?.leave();
     this.#place = undefined;
     const taken = await this.#room.take();
-    this.#request.signal.throwIfAborted();
     if (isFailure(taken)) this.#noRoom = taken;
     else this.#place = taken;
     return this.#noRoom === undefined;

@@ -6,7 +6,7 @@ import {
   type ModelProvider,
   type ProviderAdapter,
 } from "@proviso/core";
-import { modelAdapter } from "@proviso/runtime";
+import { createSession, modelAdapter } from "@proviso/runtime";
 import { fallback, hedged } from "@proviso/runtime/routing";
 import { fakeEnvironment } from "@proviso/runtime/testing";
 import { describe, expect, test } from "vitest";
@@ -123,5 +123,29 @@ describe.each<readonly [string, Chain]>([
     expect(usage).toMatchObject({ totalTokens: 310 });
     expect(a.limits).toEqual([some, none]);
     expect(budget.consumed.totalTokens).toBe(310);
+  });
+
+  test("is not asked for again once a listener of the reset has aborted", async () => {
+    const aborting = new AbortController();
+    const [signals, session] = [[] as boolean[], createSession()];
+    session.on("text.reset", () => aborting.abort());
+    const provider: ModelProvider = {
+      name: "a",
+      model: "a",
+      capabilities: { tools: true, nativeOutput: false, outputLimit: { least: 1 } },
+      generate: async ({ signal, onDelta }) => {
+        signals.push(signal.aborted);
+        onDelta?.({ kind: "text", text: "Half" });
+        return tooLarge;
+      },
+    };
+    const { signal } = aborting;
+    const { response } = chainOf([modelAdapter(provider, environment)]).stream(prompt, {
+      session,
+      signal,
+      budget: { maxTotalTokens: 5_000 },
+    });
+    await expect(response).rejects.toMatchObject({ code: "aborted" });
+    expect(signals).toEqual([false]);
   });
 });
