@@ -17,7 +17,7 @@ import {
   withConversation,
   type Environment,
 } from "@proviso/runtime";
-import { fakeClock } from "@proviso/runtime/testing";
+import { fakeClock, fakeEnvironment } from "@proviso/runtime/testing";
 import { expect, test, vi } from "vitest";
 import { promptWith, rejection } from "../support.ts";
 import { calls, context, modelOf, reader } from "./support.ts";
@@ -154,3 +154,27 @@ test("CTX-4 a result that begins like a file of another kind becomes a stub, too
   await adapter.evaluate(promptWith(tool), { context, resources });
   expect(resultsIn(requests.at(-1) as ModelRequest)[0]?.text).toMatch(/^\[Left out: a result of 1509 characters\./);
 });
+
+test.each([20_000, 2_000_000])(
+  "CTX-12 storing a text of %i characters takes no time of an injected clock",
+  async (length) => {
+    for (let n = 0; n < 3; n++) {
+      const environment = fakeEnvironment(7);
+      const { clock } = environment;
+      const times: number[] = [];
+      const model = modelOf(
+        (_, turn) => {
+          times.push(clock.now());
+          return turn === 1 ? calls(1) : { text: "Done." };
+        },
+        {},
+        environment,
+      );
+      const ended = model.adapter.evaluate(promptWith(reader(length)), { context: { ...policy, window: 20_000 } });
+      let isOver = false;
+      void ended.finally(() => (isOver = true));
+      while (!isOver) await clock.advance(10);
+      expect(times[1]).toBe(times[0]);
+    }
+  },
+);
