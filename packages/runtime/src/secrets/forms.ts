@@ -1,4 +1,4 @@
-import { jsonInJson } from "./escapes.ts";
+import { EscapeReader, jsonInJson } from "./escapes.ts";
 
 /** What stands in a secret's place. */
 export const replacement = "[secret]";
@@ -19,7 +19,17 @@ export function formsOf(secrets: readonly string[]): readonly string[] {
 }
 
 function encodings(secret: string): readonly string[] {
-  return [secret, ...jsonTexts(secret), ...urlTexts(secret), ...base64Texts(secret)];
+  return [secret, ...behindBackslash(secret), ...jsonTexts(secret), ...urlTexts(secret), ...base64Texts(secret)];
+}
+
+/**
+ * Returns what a secret with escaped letters reads as directly behind a backslash, which is read as an escape together with
+ * its first letter: none where that is no escape. A short one would be found in many texts.
+ */
+function behindBackslash(secret: string): readonly string[] {
+  if (secret.length < shortestPiece) return [];
+  const read = new EscapeReader().read(`\\${secret}`);
+  return read.length > secret.length ? [] : [read];
 }
 
 /** What JSON may add to a secret, in characters. One of many backslashes would become twice as long each time. */

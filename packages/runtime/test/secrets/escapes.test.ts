@@ -218,3 +218,23 @@ test.each(["", " ", "x", "\\", "\\\\", "C:\\"])(
     }
   },
 );
+
+test.each(["tok-secret-77", "never-shown", "bearer-of-1", "far-too-long", "rock-and-roll", "ucafe-and-more"])(
+  "SEC-1 STR-1 %s with escaped letters is hidden directly behind a backslash, however it is split",
+  async (secret) => {
+    const escaped = (at: number): string =>
+      `${secret.slice(0, at)}\\u${secret.charCodeAt(at).toString(16).padStart(4, "0")}${secret.slice(at + 1)}`;
+    for (const at of [5, secret.length - 1]) {
+      const text = `DOMAIN\\${escaped(at)} and on`;
+      expect(openSecrets([secret])?.redact(text)).toBe("DOMAIN[secret] and on");
+      for (let size = 1; size <= text.length; size += 3) {
+        const pieces = Array.from({ length: Math.ceil(text.length / size) }, (_, n) =>
+          text.slice(n * size, (n + 1) * size),
+        );
+        const model = streamingModel([{ pieces, answer: answer(text) }]);
+        const events = await all(modelAdapter(model, { secrets: [secret] }).stream(hello));
+        expect(textsOf(events).join("")).toBe("DOMAIN[secret] and on");
+      }
+    }
+  },
+);
