@@ -1,10 +1,11 @@
 import type { CallToolResult, GetPromptResult, Server } from "@modelcontextprotocol/server";
+import { DefinitionError } from "@proviso/core";
 import { isForbiddenKey, messageOf } from "@proviso/core/internal";
 import { callGroup, type CallGroup } from "./call-group.ts";
 import { toolCaller } from "./call.ts";
 import { clientOf, withClientId } from "./client-id.ts";
-import { listenOnLoopback, type Loopback } from "./loopback.ts";
-import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
+import { listenOnLoopback } from "./loopback.ts";
+import { checkListenOptions, servedBy, type ListenOptions, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
 import { sentParams } from "./sent-params.ts";
 import { servedTool } from "./tool-list.ts";
 
@@ -15,16 +16,17 @@ export interface McpService extends AsyncDisposable {
   /**
    * Serves this process's standard input and output until the other side closes them. It ends when the calls that were
    * under way have been undone.
+   * @throws {DefinitionError} once the service is closed.
    */
   stdio(): Promise<void>;
   /**
    * Listens on the loopback interface only: every request has to show the bearer `secret`, and Host and Origin are
-   * checked. `port` 0: a free one. Default: a free port and a random secret.
+   * checked. Default: a free port and a random secret.
+   * @throws {DefinitionError} for an option that cannot be, a port that is taken, and once the service is closed.
    */
-  listen(options?: {
-    readonly port?: number;
-    readonly secret?: string;
-  }): Promise<{ readonly url: string; readonly headers: Readonly<Record<string, string>> }>;
+  listen(
+    options?: ListenOptions,
+  ): Promise<{ readonly url: string; readonly headers: Readonly<Record<string, string>> }>;
   /** Aborts the calls under way; it ends when they have been undone, and nothing listens any more. */
   close(): Promise<void>;
 }
@@ -57,7 +59,11 @@ export function serveMcp(options: ServeMcpOptions): McpService {
   const served = servedBy(options);
   const call = toolCaller(served);
   const overHttp = callGroup(call);
-  const open = new Set<{ close(): Promise<void> }>();
+  const open = new Set<() => Promise<unknown>>();
+  let isClosed = false;
+  const checkOpen = (): void => {
+    if (isClosed) throw new DefinitionError(`The service ${served.options.name} is closed: it serves no one any more.`);
+  };
   let handling: Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> | undefined;
   const handler = async (): Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> => {
     const sdk = await import("@modelcontextprotocol/server");
@@ -68,8 +74,9 @@ export function serveMcp(options: ServeMcpOptions): McpService {
     return withClientId(request, await answer(request));
   };
   const close = async (): Promise<void> => {
+    isClosed = true;
     const ended = overHttp.close();
-    await Promise.all([...open].map((one) => one.close()));
+    await Promise.all([...open].map((end) => end()));
     await (await handling)?.close();
     await ended;
   };
@@ -80,27 +87,35 @@ export function serveMcp(options: ServeMcpOptions): McpService {
         import("@modelcontextprotocol/server"),
         import("@modelcontextprotocol/server/stdio"),
       ]);
+      checkOpen();
       const { promise: ended, resolve } = Promise.withResolvers<void>();
       const calls = callGroup(call);
       const serving = serveStdio(() => serverOf(sdk, served, calls));
       const end = (): void => resolve();
       for (const event of ["end", "close"] as const) process.stdin.once(event, end);
-      const one = {
-        async close() {
-          await Promise.all([calls.close(), serving.close()]);
-          end();
-        },
+      const endServing = async (): Promise<void> => {
+        await Promise.all([calls.close(), serving.close()]);
+        end();
       };
-      open.add(one);
+      open.add(endServing);
       await ended;
       for (const event of ["end", "close"] as const) process.stdin.off(event, end);
-      await one.close();
-      open.delete(one);
+      await endServing();
+      open.delete(endServing);
     },
-    async listen(listening) {
-      const loopback: Loopback = await listenOnLoopback(fetch, listening);
-      open.add(loopback);
-      return { url: loopback.url, headers: loopback.headers };
+    async listen(given) {
+      checkListenOptions(given);
+      checkOpen();
+      const listening = listenOnLoopback(fetch, given);
+      // One that only begins to listen is ended, too.
+      open.add(() =>
+        listening.then(
+          (loopback) => loopback.close(),
+          () => {},
+        ),
+      );
+      const { url, headers } = await listening;
+      return { url, headers };
     },
     close,
     [Symbol.asyncDispose]: close,
