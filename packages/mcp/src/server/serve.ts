@@ -1,12 +1,20 @@
 import type { CallToolResult, GetPromptResult, Server } from "@modelcontextprotocol/server";
-import { DefinitionError } from "@proviso/core";
 import { isForbiddenKey, messageOf } from "@proviso/core/internal";
 import { callGroup, type CallGroup } from "./call-group.ts";
 import { toolCaller } from "./call.ts";
 import { clientOf, withClientId } from "./client-id.ts";
 import { listenOnLoopback } from "./loopback.ts";
-import { checkListenOptions, servedBy, type ListenOptions, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
+import {
+  checkListenOptions,
+  servedBy,
+  type ListenOptions,
+  type Served,
+  type ServedPrompt,
+  type ServeMcpOptions,
+} from "./options.ts";
+import { placesOf } from "./places.ts";
 import { sentParams } from "./sent-params.ts";
+import { serveStandardStreams } from "./standard-streams.ts";
 import { servedTool } from "./tool-list.ts";
 
 /** Tools and prompts that are served over the Model Context Protocol. */
@@ -59,11 +67,7 @@ export function serveMcp(options: ServeMcpOptions): McpService {
   const served = servedBy(options);
   const call = toolCaller(served);
   const overHttp = callGroup(call);
-  const open = new Set<() => Promise<unknown>>();
-  let isClosed = false;
-  const checkOpen = (): void => {
-    if (isClosed) throw new DefinitionError(`The service ${served.options.name} is closed: it serves no one any more.`);
-  };
+  const places = placesOf(served.options.name);
   let handling: Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> | undefined;
   const handler = async (): Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> => {
     const sdk = await import("@modelcontextprotocol/server");
@@ -74,9 +78,8 @@ export function serveMcp(options: ServeMcpOptions): McpService {
     return withClientId(request, await answer(request));
   };
   const close = async (): Promise<void> => {
-    isClosed = true;
     const ended = overHttp.close();
-    await Promise.all([...open].map((end) => end()));
+    await places.close();
     await (await handling)?.close();
     await ended;
   };
@@ -87,34 +90,16 @@ export function serveMcp(options: ServeMcpOptions): McpService {
         import("@modelcontextprotocol/server"),
         import("@modelcontextprotocol/server/stdio"),
       ]);
-      checkOpen();
-      const { promise: ended, resolve } = Promise.withResolvers<void>();
       const calls = callGroup(call);
-      const serving = serveStdio(() => serverOf(sdk, served, calls));
-      const end = (): void => resolve();
-      for (const event of ["end", "close"] as const) process.stdin.once(event, end);
-      const endServing = async (): Promise<void> => {
-        await Promise.all([calls.close(), serving.close()]);
-        end();
-      };
-      open.add(endServing);
-      await ended;
-      for (const event of ["end", "close"] as const) process.stdin.off(event, end);
-      await endServing();
-      open.delete(endServing);
+      const streams = await places.open(() =>
+        serveStandardStreams(serveStdio, () => serverOf(sdk, served, calls), calls),
+      );
+      await streams.ended;
+      await streams.close();
     },
     async listen(given) {
       checkListenOptions(given);
-      checkOpen();
-      const listening = listenOnLoopback(fetch, given);
-      // One that only begins to listen is ended, too.
-      open.add(() =>
-        listening.then(
-          (loopback) => loopback.close(),
-          () => {},
-        ),
-      );
-      const { url, headers } = await listening;
+      const { url, headers } = await places.open(() => listenOnLoopback(fetch, given));
       return { url, headers };
     },
     close,
