@@ -161,7 +161,7 @@ export class RecordMaker {
     if (isFailure) this.#marks?.undoCall(evaluationId, event.callId);
     if (event.type === "evaluation.restarted") this.#marks?.undoAttempt(evaluationId);
     this.#reduce(frozenJson(event));
-    // Of an evaluation inside a call the record does not have where an attempt begins.
+    // The record does not have where an attempt of an evaluation inside a call begins.
     const isBegun = event.type === "prompt.rendered" || event.type === "evaluation.restarted";
     if (isBegun && event.parent !== undefined) this.#marks?.beginAttempt(evaluationId);
     const { callId } = event as { readonly callId?: string };
