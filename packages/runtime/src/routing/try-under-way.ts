@@ -157,7 +157,7 @@ export class TryUnderWay {
         durationMs,
         usage: cost && reported(cost),
       };
-      return { answer, reason, steps: answer.route ?? [step], queuedMs, noRoom: this.#inside?.noRoom };
+      return { answer, reason, steps: answer.route ?? (isChainProvider(this.provider) ? [] : [step]), queuedMs, noRoom: this.#inside?.noRoom };
     } finally {
       const isSent = this.#sentAt !== undefined && !isUnsent(ended?.answer);
       turn?.end(isSent, ended && paceOutcomeOf(ended.answer, ended.cost));
