@@ -5,13 +5,12 @@ import {
   type FileRef,
   type PromptResponse,
   type ProviderResponded,
-  type ProviderToolUsed,
   type Source,
   type StreamEvent,
-  type ToolResult,
 } from "@proviso/core";
-import { checkOptionNames, parseJson } from "@proviso/core/provider";
+import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
+import { PageCalls } from "./page-calls.ts";
 import { eventsOf } from "./whole-answer.ts";
 import type { UIMessageStreamChunk } from "./ui-message-chunk.ts";
 
@@ -112,9 +111,9 @@ async function outcomeOf(response: Promise<PromptResponse<unknown>>): Promise<Ou
 /** What was sent of one message so far. */
 class PageMessage {
   readonly #messageId: string | undefined;
-  readonly #showsTools: boolean;
+  /** undefined: calls are not shown. */
+  readonly #calls: PageCalls | undefined;
   readonly #onError: (error: unknown) => string;
-  readonly #announced = new Set<string>();
   #turn = 0;
   readonly #showsText: boolean;
   readonly #fileUrl: (file: FileRef) => string | undefined;
@@ -130,7 +129,7 @@ class PageMessage {
     this.#showsText = text;
     this.#fileUrl = fileUrl;
     this.#messageId = messageId;
-    this.#showsTools = tools;
+    this.#calls = tools ? new PageCalls() : undefined;
     this.#onError = onError;
   }
 
@@ -147,8 +146,7 @@ class PageMessage {
     if (type === "output.delta") return [{ type: "data-output", id: "output", data: event.partial }];
     if (type === "provider.responded") return [...this.#close(), ...this.#beside(event)];
     if (type === "evaluation.restarted") return this.#restart();
-    if (type === "provider.tool") return this.#showsTools ? providerCall(event) : [];
-    return this.#showsTools ? this.#toolChunks(event) : [];
+    return this.#calls?.chunksOf(event) ?? [];
   }
 
   end(outcome: Outcome): readonly UIMessageStreamChunk[] {
@@ -210,38 +208,6 @@ class PageMessage {
     this.#open = undefined;
     return open === undefined ? [] : [{ type: `${open.kind}-end`, id: open.id }];
   }
-
-  #toolChunks(event: StreamEvent): readonly UIMessageStreamChunk[] {
-    if (event.type === "tool.requested") {
-      this.#announced.add(event.callId);
-      const read = parseJson(event.arguments === "" ? "{}" : event.arguments);
-      return [
-        {
-          type: "tool-input-available",
-          toolCallId: event.callId,
-          toolName: event.name,
-          input: read.ok ? read.value : event.arguments,
-          dynamic: true,
-        },
-      ];
-    }
-    if (event.type === "tool.progress") {
-      const { done, total, message } = event;
-      const output = { done, total, message };
-      return [{ type: "tool-output-available", toolCallId: event.callId, output, preliminary: true, dynamic: true }];
-    }
-    if (event.type !== "tool.invoked") return [];
-    const { callId: toolCallId, name: toolName, params: input, result } = event;
-    if (result.success) {
-      const output = outputOf(result);
-      return [{ type: "tool-output-available", toolCallId, output, dynamic: true }];
-    }
-    const errorText = result.message;
-    // A call whose arguments did not fit, or of a tool that there is not, was never begun.
-    return this.#announced.has(toolCallId)
-      ? [{ type: "tool-output-error", toolCallId, errorText, dynamic: true }]
-      : [{ type: "tool-input-error", toolCallId, toolName, input, errorText, dynamic: true }];
-  }
 }
 
 function addressOf(file: FileRef): string | undefined {
@@ -256,22 +222,6 @@ function sourceChunk({ kind, url, title, fileName }: Source, sourceId: string): 
   return { type: "source-document", sourceId, mediaType: "application/octet-stream", title: title ?? "", ...filename };
 }
 
-/** A call that the provider ran is over when it is reported. */
-function providerCall(event: ProviderToolUsed): readonly UIMessageStreamChunk[] {
-  const { callId: toolCallId, name: toolName, input, output = null, isError } = event;
-  const own = { toolCallId, providerExecuted: true, dynamic: true } as const;
-  const begun: UIMessageStreamChunk = { type: "tool-input-available", ...own, toolName, input };
-  if (!isError) return [begun, { type: "tool-output-available", ...own, output }];
-  const errorText = typeof output === "string" ? output : JSON.stringify(output);
-  return [begun, { type: "tool-output-error", ...own, errorText }];
-}
-
 function codeOf(error: unknown): string {
   return isEvaluationFailure(error) ? error.code : "internal";
-}
-
-/** What a page is shown of a result: its value, and the message where there is none. A tool that returned null has null. */
-function outputOf({ value, message, hideValue }: Extract<ToolResult, { readonly success: true }>): unknown {
-  const isNull = value === null && hideValue === true && message === "null";
-  return isNull ? null : (value ?? message);
 }

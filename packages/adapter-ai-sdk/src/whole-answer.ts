@@ -15,8 +15,9 @@ export function eventsOf(response: PromptResponse<unknown>): readonly StreamEven
   // The messages begin with the history that the evaluation was given.
   const answers = messages.filter((each): each is AssistantMessage => each.role === "assistant").slice(-turns);
   return answers.flatMap((answer, index) => {
-    const turn = index + 1;
-    const isLast = turn === answers.length;
+    // Turns are counted on where an evaluation began again, and the answers are those of its last attempt.
+    const turn = turns - answers.length + index + 1;
+    const isLast = turn === turns;
     const shown = isLast && text === null ? toJsonValue(output) : undefined;
     return events(
       { type: "provider.requested", turn },

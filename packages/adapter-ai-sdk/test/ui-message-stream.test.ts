@@ -128,6 +128,36 @@ test("AIS-25 a call that failed, one that does not fit and an unknown tool are s
   ]);
 });
 
+test("AIS-25 TOOL-7 a call with the id of an earlier turn's is a call of its own on the page", async () => {
+  const again = (input: object): ScriptedStep => ({ toolCalls: [{ id: "call_1", name: "add", arguments: input }] });
+  const steps = [
+    again({ a: 1, b: 2 }),
+    again({ a: "x" }),
+    again({ a: 3, b: 4 }),
+    again({ a: -1, b: 0 }),
+    { text: "3" },
+  ];
+  const { parts, states } = await readOverHttp(scripted(steps), sum);
+  expect(parts.filter(({ type }) => type === "dynamic-tool")).toMatchObject([
+    { state: "output-available", toolCallId: "call_1", output: { sum: 3 } },
+    { state: "output-error", errorText: expect.stringContaining("a") as string },
+    { state: "output-available", output: { sum: 7 } },
+    { state: "output-error", errorText: "No negative numbers." },
+  ]);
+  const ids = parts.flatMap((part) => (part.type === "dynamic-tool" ? [part.toolCallId] : []));
+  expect(new Set(ids).size).toBe(4);
+  expect(states.at(-1)?.parts.at(-1)).toMatchObject({ type: "text", text: "3" });
+});
+
+test("AIS-25 calls that the provider ran are apart on the page, without an id and with that of another turn", async () => {
+  const ran = (callId: string) => ({ callId, name: "web_search", input: {}, output: "found", isError: false });
+  const first = { ...toolCall({ a: 1, b: 2 }), providerCalls: [ran(""), ran(""), ran("s1")] };
+  const { parts } = await readOverHttp(scripted([first, { text: "3", providerCalls: [ran("s1")] }]), sum);
+  const ids = parts.flatMap((part) => (part.type === "dynamic-tool" ? [part.toolCallId] : []));
+  expect(ids).toHaveLength(5);
+  expect(new Set(ids).size).toBe(5);
+});
+
 test("AIS-25 with `tools: false` no visitor sees a call, its arguments or its result", async () => {
   const { states } = await readOverHttp(scripted([toolCall({ a: 1, b: 2 }), { text: "3" }]), sum, { tools: false });
   expect(JSON.stringify(states)).not.toMatch(/add|dynamic|sum/);
@@ -380,6 +410,23 @@ describe("AIS-25 a page that asks for a run that has ended gets what the first o
     expect(again.parts).toContainEqual(expect.objectContaining({ type: "text", text: '{"n":3}' }));
     const kept = (parts: typeof first.parts) => parts.filter(({ type }) => type !== "data-output");
     expect(kept(again.parts)).toEqual(kept(first.parts));
+  });
+
+  test("RTE-8 of an evaluation that began again the calls of its last attempt", async () => {
+    const prompt = definePrompt({
+      key: "n",
+      output: z.object({ n: z.number() }),
+      sections: [{ key: "task", text: "Add.", tools: [add] }],
+    });
+    const attempt = (last: string) => scripted([toolCall({ a: 1, b: 2 }), { text: last }]);
+    const chain = fallback([attempt("none"), attempt('{"n":3}')], { on: ["output"], repeatTools: true });
+    const journal = memoryJournal();
+    const ask = () => readOverHttp(chain, prompt.bind(), { run: journal.run("r") });
+    const [first, again] = [await ask(), await ask()];
+    expect(first.parts.filter(({ type }) => type === "dynamic-tool")).toHaveLength(2);
+    expect(again.parts.filter(({ type }) => type === "dynamic-tool")).toMatchObject([
+      { toolName: "add", state: "output-available", output: { sum: 3 } },
+    ]);
   });
 
   test("a run that ended with a failure says its code again", async () => {

@@ -1,3 +1,4 @@
+import { messageOf } from "@proviso/core/internal";
 import { createRequire } from "node:module";
 import { interruptsOf, processInterrupts } from "./interrupts.ts";
 import { errorJson, inOneLine } from "./terminal.ts";
@@ -55,8 +56,7 @@ export async function commandLine(
   try {
     return await dispatched(args, world);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const line = message.replaceAll(/\s*\n\s*/g, " ");
+    const line = messageOf(error).replaceAll(/\s*\n\s*/g, " ");
     const isUsage = error instanceof UsageError;
     const json = errorJson(args, { code: isUsage ? "usage" : "internal", message: line });
     if (json !== undefined) world.out(json);

@@ -49,6 +49,8 @@ export type { ReturnedResult } from "./tool/result.ts";
 export { restoredResult, returnedResult } from "./tool/result.ts";
 export { eventKeys, typeOfKey, filterKey } from "./state/event.ts";
 export { CallEnds } from "./state/call-ends.ts";
+export { EvaluationsAround } from "./state/evaluations-around.ts";
+export type { UndoneWhole } from "./state/evaluations-around.ts";
 export { isFrameworkEventType } from "./state/events.ts";
 export { ofEvaluation, surround, usedEvents } from "./state/own-observer.ts";
 export type { EachObserver, SparingObserver, SurroundingObserver } from "./state/own-observer.ts";

@@ -1,3 +1,5 @@
+import { messageOf } from "./values.ts";
+
 /** What `parseJson` answers with; `error` says what is wrong with the text. */
 export type JsonResult =
   | {
@@ -147,7 +149,7 @@ export function whyNoJson(value: unknown): string | undefined {
     return undefined;
   } catch (error) {
     if (isOutOfStack(error)) return `it ${tooDeep}.`;
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }
 

@@ -1,5 +1,5 @@
 // Why a schema cannot be used, in words that say what to do: what is given in its place is mostly another library's.
-import { describeValue, isRecord } from "./values.ts";
+import { describeValue, isRecord, messageOf } from "./values.ts";
 import { DefinitionError } from "./errors.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 
@@ -60,7 +60,7 @@ export function isJsonSchema(fields: Readonly<Record<string, unknown>>): boolean
  * express, where that path can be found.
  */
 export function unprintable(what: string, schema: unknown, cause: unknown): DefinitionError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   const issues: readonly SchemaIssue[] = pathsOfZod(schema).map((path) => ({ path, message: why }));
   const where = issues[0] === undefined || issues[0].path === "" ? "" : `${issues[0].path}: `;
   return new DefinitionError(`${what} cannot be written as JSON Schema: ${where}${why}`, {

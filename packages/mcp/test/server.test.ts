@@ -439,6 +439,42 @@ describe("SRV-4 listen", () => {
     await service.close();
     await expect(fetch(one.url)).rejects.toThrow();
   });
+
+  test.each([
+    [{ host: "0.0.0.0" }, "listen has no option host. It takes port, secret."],
+    ["8080", "listen takes its options as an object"],
+    [{ port: "abc" }, 'The option port of listen must be a whole number from 0 to 65535, not "abc".'],
+    [{ port: "" }, "The option port of listen"],
+    [{ port: 65_536 }, "The option port of listen"],
+    [{ secret: "" }, "The option secret of listen"],
+    [{ secret: "behind it " }, "The option secret of listen"],
+    [{ secret: "geheimniß" }, "The option secret of listen"],
+  ])("SRV-4 ERR-4 %j is refused", async (given, message) => {
+    await using service = served();
+    const refused = service.listen(given as never);
+    await expect(refused).rejects.toThrow(DefinitionError);
+    await expect(refused).rejects.toThrow(message);
+    await expect(refused).rejects.not.toThrow("behind it");
+  });
+
+  test("SRV-4 a port that is taken is refused", async () => {
+    await using service = served();
+    const { url } = await service.listen();
+    const again = service.listen({ port: Number(new URL(url).port) });
+    await expect(again).rejects.toThrow(DefinitionError);
+    await expect(again).rejects.toThrow("EADDRINUSE");
+  });
+
+  test("SRV-4 a closed service neither listens nor serves standard input, and one that begins to listen is closed", async () => {
+    const service = served();
+    const listening = service.listen();
+    await service.close();
+    await expect(fetch((await listening).url)).rejects.toThrow();
+    for (const late of [service.listen(), service.stdio()]) {
+      await expect(late).rejects.toThrow(DefinitionError);
+      await expect(late).rejects.toThrow("is closed");
+    }
+  });
 });
 
 test("SRV-1 a web server's own fetch, and our client over it", async () => {

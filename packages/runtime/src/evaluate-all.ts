@@ -13,7 +13,8 @@ import {
 import { checkOptionNames, isRecord } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { trackerOf } from "./budgets.ts";
-import { evaluateOptionNames } from "./evaluate-options.ts";
+import { checkEvaluateOptions, evaluateOptionNames } from "./evaluate-options.ts";
+import { mistakeIn } from "./failures.ts";
 import { onAbort } from "./abort.ts";
 import { openerOf } from "./recording/run-value.ts";
 
@@ -77,8 +78,8 @@ const unreadForEach = 4;
  * them together. An abort of `signal` begins nothing more: what runs ends with an AbortedError as its result. Leaving the
  * loop aborts what runs. A source of prompts that throws ends the iteration with its error, after the results of what was
  * begun.
- * @throws {DefinitionError} for prompts that cannot be iterated, a missing adapter, a concurrency that is no positive
- * whole number, or one run for all prompts.
+ * @throws {DefinitionError} for prompts that cannot be iterated, a missing adapter, an option that cannot be, or one run
+ * for all prompts.
  */
 export function evaluateAll<Output>(
   prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
@@ -94,7 +95,9 @@ export function evaluateAll<Output>(
   options: EvaluateAllOptions,
 ): EvaluatedAll<Output> {
   const { adapter, concurrency = defaultConcurrency, order = "given", run, ...each } = checked(options);
+  checkEach(each);
   checkPrompts(prompts);
+  const budget = trackerOf(each.budget);
   const counts = { begun: 0, succeeded: 0, failed: 0 };
   let isRead = false;
   return {
@@ -103,7 +106,6 @@ export function evaluateAll<Output>(
       if (isRead)
         throw new DefinitionError("The results of evaluateAll are iterated once: they have a reader already.");
       isRead = true;
-      const budget = trackerOf(each.budget);
       // Async: what an adapter throws at once is a result too.
       const evaluateOne: EvaluateOne<Output> = async (prompt, index, signal) =>
         adapter.evaluate(prompt, { ...each, budget, signal, run: run?.(prompt, index) });
@@ -256,6 +258,15 @@ function checked(options: EvaluateAllOptions): EvaluateAllOptions {
     );
   }
   return options;
+}
+
+/** The options of `evaluate` are refused as it refuses them, before any prompt is begun. */
+function checkEach(each: EvaluateOptions): void {
+  try {
+    checkEvaluateOptions(each);
+  } catch (error) {
+    throw mistakeIn(error);
+  }
 }
 
 const noOptions: Partial<EvaluateAllOptions> = {};

@@ -21,7 +21,7 @@ import {
 import { frozenInDepth, completedMessages, describeIssues, emptyQuestion } from "@proviso/core/internal";
 import { type FileBound, type SentBeside, tokensBeside, tokensOf } from "./tokens.ts";
 import { wellFormedMessage } from "./well-formed.ts";
-import { readOption } from "./failures.ts";
+import { failureBehind, readOption } from "./failures.ts";
 
 /** A history that an evaluation goes on with. */
 export interface Continued {
@@ -261,8 +261,14 @@ function continued(history: KnownHistory, prompt: Prompt, user: string): Continu
 function wordAfter(from: object): string {
   const { code, issues } = from as { readonly code?: unknown; readonly issues?: unknown };
   return code === "output" && Array.isArray(issues)
-    ? repairText(describeIssues(issues as readonly SchemaIssue[]))
+    ? repairText(describeIssues(issues as readonly SchemaIssue[], unlistedIn(from)))
     : goOn;
+}
+
+/** How many issues an error leaves out: known of one that was made here, not of one that was stored. */
+function unlistedIn(error: object): number {
+  const why = failureBehind(error);
+  return why?.stop === "output" ? why.unlisted : 0;
 }
 
 /** The message to a model whose answer does not fit. */

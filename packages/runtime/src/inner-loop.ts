@@ -16,7 +16,7 @@ import { elapsedMs } from "./environment.ts";
 import { failure, isFailure, providerFailure, turnsFailure, type Failure } from "./failures.ts";
 import { withGenerated, renderedWithFiles } from "./content/files-of.ts";
 import type { Run } from "./run.ts";
-import { readSources } from "./request/model-answer.ts";
+import { readSources } from "./request/answer-fields.ts";
 import { askUntilAnswered, type AnsweredOrCut } from "./request/repeated.ts";
 import { withUniqueIds } from "./well-formed.ts";
 import { frozenMessage } from "./history.ts";

@@ -155,7 +155,7 @@ function makeAdapter(
 
 function factsOf(
   { isModel, nativeOutput, reportsCost, toolChoice, prices, world }: DrivenSetup,
-  { name, model, settingsHash, maxOutputTokens, contextWindow, capabilities }: Made["provider"],
+  { name, model, settingsHash, maxOutputTokens, capabilities }: Made["provider"],
 ): AdapterFacts {
   return {
     name,
@@ -165,7 +165,6 @@ function factsOf(
     isModel,
     nativeOutput,
     maxOutputTokens,
-    contextWindow,
     files: capabilities?.files,
     clock: world.clock,
     prices,

@@ -38,6 +38,7 @@ import type { Transaction } from "./transactions/transaction.ts";
 import { dollarsFor, type Prices } from "./prices.ts";
 import type { Tape } from "./recording/contract.ts";
 import type { RunJournal } from "./recording/run-journal.ts";
+import type { WindowedModel } from "./context/window.ts";
 import type { OutputLimits } from "./answer-lengths.ts";
 import type { KnownCost } from "./tokens.ts";
 import type { Failure } from "./failures.ts";
@@ -52,6 +53,7 @@ export interface Setup {
     readonly maxOutputTokens?: number | undefined;
     readonly capabilities?: Pick<ModelCapabilities, "settings" | "refusesSetting" | "files"> | undefined;
     readonly contextWindow?: number | undefined;
+    readonly takers?: WindowedModel["takers"];
   };
   readonly nativeOutput: boolean;
   readonly takesTools: boolean;

@@ -98,6 +98,8 @@ function isId(id: unknown): id is string {
 }
 
 function madeUp(seen: ReadonlySet<string>, newId: () => string): string {
-  const id = `call_${newId()}`;
-  return seen.has(id) ? `${id}_${seen.size}` : id;
+  const made = `call_${newId()}`;
+  let id = made;
+  for (let number = seen.size; seen.has(id); number++) id = `${made}_${number}`;
+  return id;
 }

@@ -95,6 +95,15 @@ describe("LOOP-9 an evaluation goes on where another one stopped", () => {
     expect(said(model).at(-1)).toMatch(/^user: Your answer does not fit .*n: .*number/);
   });
 
+  test("LOOP-9 OUT-5 of very many issues the model reads how many there are, though the error lists 100", async () => {
+    const typed = definePrompt({ key: "n", text: "List.", output: z.object({ list: z.array(z.number()) }) }).bind();
+    const wrong = JSON.stringify({ list: Array.from({ length: 150 }, () => "x") });
+    const error = await rejection(modelAdapter(scriptedModel([{ text: wrong }])).evaluate(typed));
+    const model = scriptedModel([{ output: { list: [] } }]);
+    await modelAdapter(model).evaluate(typed, { continueFrom: error as unknown as OutputParseError });
+    expect(said(model).at(-1)).toContain("; and 130 more. Answer again");
+  });
+
   test("LOOP-9 SEC-1 an error shows no secret, and what goes on is what was sent", async () => {
     const secret = "sk-hidden-0123456789";
     const own = definePrompt({ key: "s", text: `Use ${secret}.` }).bind();

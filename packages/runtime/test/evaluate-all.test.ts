@@ -1,4 +1,4 @@
-import { definePrompt, isEvaluationFailure, trackBudget, type ModelProvider } from "@proviso/core";
+import { definePrompt, DefinitionError, isEvaluationFailure, trackBudget, type ModelProvider } from "@proviso/core";
 import { evaluateAll, modelAdapter, type Evaluated } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import fc from "fast-check";
@@ -281,9 +281,18 @@ test.each([
   [{ order: "any" }, 'order must be "given" or "settled"'],
   [{ limit: 3 }, "evaluateAll has no option limit. It takes adapter, concurrency, order, "],
   [{ maxConcurrency: 3 }, "evaluateAll has no option maxConcurrency. Did you mean concurrency?"],
-])("BAT-1 options that cannot be are refused: %o", (options, message) => {
+  [{ budget: 5 }, "The option budget must be limits, { maxTotalTokens: 10_000 } for example"],
+  [{ budget: null }, "The option budget must be limits"],
+  [{ budget: {} }, "A budget needs at least one limit"],
+  [{ signal: {} }, "The option signal must be an AbortSignal"],
+  [{ deadline: 1_000 }, "The option deadline must be a deadline"],
+  [{ maxTurns: 0 }, "The option maxTurns must be a positive whole number"],
+  [{ settings: { temperature: 3 } }, "The option settings.temperature must be a number from 0 to 2"],
+])("BAT-1 ERR-4 options that cannot be are refused at once: %o", (options, message) => {
   const adapter = Object.keys(options).length === 0 ? {} : { adapter: slowModel(() => 1).adapter };
-  expect(() => evaluateAll(rows(1), { ...adapter, ...options } as never)).toThrow(message);
+  const asked = (): unknown => evaluateAll(rows(1), { ...adapter, ...options } as never);
+  expect(asked).toThrow(DefinitionError);
+  expect(asked).toThrow(message);
 });
 
 test("BAT-2 the results are iterated once", () => {

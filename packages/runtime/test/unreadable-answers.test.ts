@@ -1,4 +1,11 @@
-import { definePrompt, defineTool, type ModelProvider, type ModelResponse } from "@proviso/core";
+import {
+  definePrompt,
+  defineTool,
+  isEvent,
+  type ModelProvider,
+  type ModelResponse,
+  type ProviderResponded,
+} from "@proviso/core";
 import { agentAdapter, createSession, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, recordEvents, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -113,4 +120,63 @@ test("PRO-10 messages whose provider items cannot be written as JSON are refused
   expect(error).toMatchObject({ code: "option" });
   expect(error.message).toContain("[1].providerItems");
   expect(model.requests).toHaveLength(0);
+});
+
+/** A model of somebody's own that returns this beside its message, or in place of it. */
+function returning(given: object): ModelProvider {
+  const message = { role: "assistant", text: "x", toolCalls: [] };
+  return {
+    ...answering({}),
+    generate: async () => ({ message, finishReason: "stop", ...given }) as unknown as ModelResponse,
+  };
+}
+
+async function respondedWith(given: object) {
+  const session = createSession();
+  const events = recordEvents(session);
+  const response = await modelAdapter(returning(given), fakeEnvironment()).evaluate(prompt, { session });
+  const event = events.find((each) => isEvent(each, "provider.responded")) as ProviderResponded;
+  return { response, event };
+}
+
+test("PRO-5 EVT-2 logarithms of tokens are finite numbers, in the response as in the event", async () => {
+  const given = (logprob: number, other: number) => ({
+    logprobs: [{ token: "a", logprob, top: [{ token: "b", logprob: other }] }],
+  });
+  for (const odd of [-Infinity, Number.NaN]) {
+    const without = await respondedWith(given(odd, -1));
+    expect(without.response).not.toHaveProperty("logprobs");
+    expect(without.event).not.toHaveProperty("logprobs");
+    const { response, event } = await respondedWith(given(-1, odd));
+    expect(response.logprobs).toEqual([{ token: "a", logprob: -1, top: [] }]);
+    expect(JSON.parse(JSON.stringify(event.logprobs))).toEqual(response.logprobs);
+  }
+});
+
+const step = { provider: "p", model: "m", outcome: "answered", durationMs: 1 };
+
+test.each<[string, unknown]>([
+  ["a bigint for a name", [{ ...step, provider: 1n }]],
+  ["a field missing", [step, { provider: "p" }]],
+  ["no number of milliseconds", [{ ...step, durationMs: Number.NaN }]],
+  ["no list", step],
+  ["nothing in it", []],
+])("PRO-5 EVT-2 a route with %s counts as not given", async (_, route) => {
+  const { event } = await respondedWith({ route });
+  expect(event).not.toHaveProperty("route");
+});
+
+test("PRO-5 EVT-2 what a route has beside its fields is left out", async () => {
+  const { event } = await respondedWith({
+    route: [{ ...step, why: 1n, more: 1n, usage: { inputTokens: 3, cost: 1n } }],
+  });
+  expect(JSON.parse(JSON.stringify(event.route))).toEqual([{ ...step, usage: { inputTokens: 3 } }]);
+});
+
+test("PRO-5 a failure with an empty route was sent, and the service's own answer is its message", async () => {
+  const failure = { failure: "throttle", kind: "rate_limit", message: "Slow down.", route: [], retry: false };
+  const error = await rejectionOf(modelAdapter(returning(failure), fakeEnvironment()).evaluate(prompt));
+  expect(error).toMatchObject({ code: "throttled" });
+  expect(error.message).toContain("Slow down.");
+  expect(error.message).not.toContain("not sent");
 });

@@ -1,5 +1,5 @@
 import { DefinitionError, Filesystem, type CompletionChecker } from "@proviso/core";
-import { checkCompletion, describeValue } from "@proviso/core/internal";
+import { checkCompletion, describeValue, messageOf } from "@proviso/core/internal";
 
 /**
  * Requires that these files exist. It uses the Filesystem: an evaluation without one fails before its first request. A
@@ -22,8 +22,7 @@ export function requireFiles(...paths: readonly string[]): CompletionChecker<nev
         const missing = paths.filter((_, index) => found[index] !== true);
         return missing.length === 0 ? undefined : `These files are still missing: ${missing.join(", ")}. Write them.`;
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
-        return `These files could not be looked for: ${paths.join(", ")}. ${why}`;
+        return `These files could not be looked for: ${paths.join(", ")}. ${messageOf(error)}`;
       }
     },
   };

@@ -1,5 +1,5 @@
 import { acrossCopies } from "../across-copies.ts";
-import { describeValue } from "../values.ts";
+import { describeValue, messageOf } from "../values.ts";
 import { isFileLike, type FileLike, type FileRef } from "../content/file.ts";
 import { DefinitionError } from "../errors.ts";
 import { checkOptionNames } from "../option-names.ts";
@@ -77,7 +77,7 @@ export function toolError(message: string): ToolReturn<never> {
 function messageTextOf(given: unknown): string {
   if (typeof given === "string") return given;
   if (given === undefined || given === null) return "";
-  return given instanceof Error ? given.message : describeValue(given);
+  return given instanceof Error ? messageOf(given) : describeValue(given);
 }
 
 /** The opposite of `returnedResult`, for a result that was kept as plain JSON. */

@@ -1,6 +1,13 @@
-import { DefinitionError, isEvent, type Tool, type ToolInvoked } from "@proviso/core";
+import {
+  DefinitionError,
+  type FrameworkEvent,
+  type SessionEvent,
+  type Tool,
+  type ToolInvoked,
+  type ToolRequested,
+} from "@proviso/core";
+import { EvaluationsAround, isFrameworkEventType } from "@proviso/core/internal";
 import type { Attempt, Score } from "../definition.ts";
-import { CallEnds } from "@proviso/core/internal";
 import { holds } from "./values.ts";
 
 /** A call that is expected: a tool or its name, or a tool and what its input has at least. */
@@ -14,23 +21,40 @@ export type ExpectedCall =
       readonly input?: object | undefined;
     };
 
-/** Every call of the attempt in the order of its end, those that failed and were undone too: `result` says what became of it. */
+/**
+ * Every call of the attempt in the order of its end, those that failed and were undone too: `result` says what became of
+ * it. A call that succeeded and was undone later is left out: with the call around its evaluation, or with an attempt of
+ * a chain that began again.
+ */
 export function callsOf(attempt: Pick<Attempt, "events">): readonly ToolInvoked[] {
-  const callEnds = new CallEnds();
-  const calls: ToolInvoked[] = [];
+  const around = new EvaluationsAround();
+  const ends: ToolInvoked[] = [];
+  /** How many ends came before each call began, by call. */
+  const before = new Map<string, number>();
+  const undone = new Set<ToolInvoked>();
+  const undo = (from: number, isUndone: (call: ToolInvoked) => boolean): void => {
+    for (const call of ends.slice(from)) if (call.result.success && isUndone(call)) undone.add(call);
+  };
   for (const event of attempt.events) {
-    if (isEvent(event, "tool.requested")) callEnds.isFirst(event);
-    if (!isEvent(event, "tool.invoked")) continue;
-    // The end that was vetoed is not what became of the call.
-    const vetoed = callEnds.isFirst(event) ? -1 : calls.findLastIndex((call) => isSameCall(call, event));
-    if (vetoed !== -1) calls.splice(vetoed, 1);
-    calls.push(event);
+    if (!isFrameworkEvent(event)) continue;
+    around.add(event);
+    const { evaluationId } = event;
+    if (event.type === "evaluation.restarted") undo(0, (call) => around.isPart(call.evaluationId, { evaluationId }));
+    if (event.type === "tool.requested") before.set(keyOf(event), ends.length);
+    if (event.type !== "tool.invoked") continue;
+    const key = keyOf(event);
+    // A success of the same call was vetoed (TX-5).
+    if (!event.result.success)
+      undo(before.get(key) ?? ends.length, (call) => keyOf(call) === key || around.isPart(call.evaluationId, event));
+    ends.push(event);
   }
-  return calls;
+  return ends.filter((call) => !undone.has(call));
 }
 
-function isSameCall(one: ToolInvoked, other: ToolInvoked): boolean {
-  return one.evaluationId === other.evaluationId && one.turn === other.turn && one.callId === other.callId;
+const isFrameworkEvent = (event: SessionEvent): event is FrameworkEvent => isFrameworkEventType(event.type);
+
+function keyOf({ evaluationId, turn, callId }: ToolInvoked | ToolRequested): string {
+  return JSON.stringify([evaluationId, turn, callId]);
 }
 
 /**

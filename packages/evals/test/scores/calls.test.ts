@@ -1,6 +1,15 @@
-import { definePrompt, defineTool, toolError, type SessionEvent, type ToolInvoked } from "@proviso/core";
+import {
+  definePrompt,
+  defineTool,
+  isEvent,
+  toolError,
+  type ProviderAdapter,
+  type SessionEvent,
+  type ToolInvoked,
+} from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
-import { recordEvents, scriptedModel } from "@proviso/runtime/testing";
+import { fallback } from "@proviso/runtime/routing";
+import { recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { calls, callsOf, type ExpectedCall, type Score } from "@proviso/evals";
@@ -18,12 +27,14 @@ const read = defineTool({
   execute: ({ path }) => path,
 });
 const inner = definePrompt({ key: "inner", sections: [{ key: "task", text: "Read.", tools: [read] }] });
-const ask = defineTool({
-  name: "ask",
-  description: "Asks another prompt.",
-  input: z.object({}),
-  execute: async (_input, { evaluate }) => (await evaluate(inner.bind())).output,
-});
+const askedWith = (adapter?: () => ProviderAdapter) =>
+  defineTool({
+    name: "ask",
+    description: "Asks another prompt.",
+    input: z.object({}),
+    execute: async (_input, { evaluate }) => (await evaluate(inner.bind(), { adapter: adapter?.() })).output,
+  });
+const ask = askedWith();
 const outer = definePrompt({ key: "outer", sections: [{ key: "task", text: "Work.", tools: [write, ask] }] });
 
 /** The events of an evaluation that writes twice, of which the first fails, and asks a nested prompt, which reads. */
@@ -68,6 +79,89 @@ test("EVL-15 TX-5 a call that a listener vetoed did not succeed, and is one call
     [2, false],
   ]);
   expect(calls({ events }, [], "exact")).toBe(true);
+});
+
+test("EVL-15 RTE-8 what was called in an attempt that began again was undone with it, nested evaluations' calls too", async () => {
+  const session = createSession();
+  const events = recordEvents(session);
+  const reading = askedWith(() =>
+    modelAdapter(scriptedModel([{ toolCalls: [{ name: "read", arguments: { path: "b.md" } }] }, { text: "Read." }])),
+  );
+  const prompt = definePrompt({
+    key: "again",
+    output: z.object({ ok: z.boolean() }),
+    sections: [{ key: "task", text: "Work.", tools: [write, reading] }],
+  });
+  const attempt = (last: string): ProviderAdapter =>
+    modelAdapter(
+      scriptedModel([
+        { toolCalls: [{ name: "write", arguments: { path: "/", text: "Hi" } }] },
+        { toolCalls: [{ name: "ask", arguments: {} }] },
+        { text: last },
+      ]),
+    );
+  const chain = fallback([attempt("no json"), attempt('{"ok":true}')], { on: ["output"], repeatTools: true });
+  const { toolResults } = await chain.evaluate(prompt.bind(), { session });
+  expect(toolResults.map(({ name }) => name)).toEqual(["write", "ask"]);
+  expect(events.some((event) => isEvent(event, "evaluation.restarted"))).toBe(true);
+  expect(calls({ events }, ["read", "ask"], "exact")).toBe(true);
+  expect(callsOf({ events }).map(({ name, result }) => [name, result.success])).toEqual([
+    ["write", false],
+    ["write", false],
+    ["read", true],
+    ["ask", true],
+  ]);
+});
+
+test("EVL-15 what was called inside a call that failed was undone with it, and another call of its id keeps its own", async () => {
+  const session = createSession();
+  const events = recordEvents(session);
+  let asked = 0;
+  const failing = defineTool({
+    name: "half",
+    description: "Asks another prompt, and fails the second time.",
+    input: z.object({}),
+    async execute(_input, { evaluate }) {
+      await evaluate(inner.bind());
+      if (++asked === 2) throw new Error("No more.");
+      return "read";
+    },
+  });
+  const half = { toolCalls: [{ id: "c1", name: "half", arguments: {} }] };
+  const inside = (path: string): ScriptedStep[] => [
+    { toolCalls: [{ id: "c1", name: "read", arguments: { path } }] },
+    { text: "Read." },
+  ];
+  await modelAdapter(
+    scriptedModel([half, ...inside("1.md"), half, ...inside("2.md"), half, ...inside("3.md"), { text: "Done." }]),
+  ).evaluate(definePrompt({ key: "halves", sections: [{ key: "task", text: "Work.", tools: [failing] }] }).bind(), {
+    session,
+  });
+  expect(callsOf({ events }).map(({ name, params, result }) => [name, params, result.success])).toEqual([
+    ["read", { path: "1.md" }, true],
+    ["half", {}, true],
+    ["half", {}, false],
+    ["read", { path: "3.md" }, true],
+    ["half", {}, true],
+  ]);
+  expect(calls({ events }, [{ tool: "read", input: { path: "2.md" } }], "includes")).toMatchObject({ value: false });
+});
+
+test("EVL-15 TX-5 what was called inside a call that was vetoed was undone with it", async () => {
+  const session = createSession();
+  session.on("tool.invoked", ({ name, result }) => {
+    if (name === "ask" && result.success) throw new Error("The audit refuses.");
+  });
+  const events = recordEvents(session);
+  await modelAdapter(
+    scriptedModel([
+      { toolCalls: [{ name: "ask", arguments: {} }] },
+      { toolCalls: [{ name: "read", arguments: { path: "b.md" } }] },
+      { text: "Read." },
+      { text: "Done." },
+    ]),
+  ).evaluate(outer.bind(), { session });
+  expect(callsOf({ events }).map(({ name, result }) => [name, result.success])).toEqual([["ask", false]]);
 });
 
 /** Events of calls that succeeded, in this order: a name, or a name and its input. */

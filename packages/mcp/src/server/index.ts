@@ -1,3 +1,3 @@
-export type { ServeMcpOptions } from "./options.ts";
+export type { ListenOptions, ServeMcpOptions } from "./options.ts";
 export { serveMcp } from "./serve.ts";
 export type { McpService } from "./serve.ts";

@@ -2,6 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { DefinitionError } from "@proviso/core";
+import { messageOf } from "@proviso/core/internal";
+import type { ListenOptions } from "./options.ts";
 import { isSameSecret, newSecret } from "./secret.ts";
 
 /** A web server on the loopback interface. */
@@ -21,10 +24,11 @@ const hosts = ["127.0.0.1", "localhost", "[::1]"];
  * Listens on the loopback interface alone. A request without the secret is answered with 404, one that a page of another
  * site has sent (by its Origin), or that came by another name (by its Host), with 403. A client that leaves aborts its
  * request.
+ * @throws {DefinitionError} for a port that is taken.
  */
 export async function listenOnLoopback(
   handle: (request: Request) => Promise<Response>,
-  { port = 0, secret = newSecret() }: { readonly port?: number | undefined; readonly secret?: string | undefined } = {},
+  { port = 0, secret = newSecret() }: ListenOptions = {},
 ): Promise<Loopback> {
   const authorization = `Bearer ${secret}`;
   let hasAsked = false;
@@ -50,7 +54,9 @@ export async function listenOnLoopback(
 
 function listening(http: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    http.once("error", reject);
+    http.once("error", (cause) =>
+      reject(new DefinitionError(`The service cannot listen on port ${port}: ${messageOf(cause)}`, { cause })),
+    );
     http.listen(port, "127.0.0.1", () => resolve((http.address() as AddressInfo).port));
   });
 }

@@ -40,6 +40,14 @@ export interface ServeMcpOptions extends Environment {
   readonly callMs?: number | undefined;
 }
 
+/** What `listen` takes. */
+export interface ListenOptions {
+  /** 0: a free one. Default 0. */
+  readonly port?: number | undefined;
+  /** What every request has to show as its bearer token. Default: 256 random bits. */
+  readonly secret?: string | undefined;
+}
+
 /** A prompt that is served. */
 export interface ServedPrompt {
   readonly name: string;
@@ -102,6 +110,23 @@ export function servedBy(given: ServeMcpOptions): Served {
     served.map((prompt) => prompt.name),
   );
   return { options: { ...given, callMs }, tools: all, prompts: served };
+}
+
+/** Characters of a header's value that arrive as they are sent, on every way. */
+const sendable = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/** @throws {DefinitionError} for a port that is none, and for a secret that no request could show. */
+export function checkListenOptions(given: ListenOptions | undefined): void {
+  checkOptionNames("listen", given, { port: true, secret: true } satisfies OptionNames<ListenOptions>);
+  const { port = 0, secret = "left out" } = given ?? {};
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new DefinitionError(
+      `The option port of listen must be a whole number from 0 to 65535, not ${describeValue(port)}.`,
+    );
+  if (typeof secret !== "string" || !sendable.test(secret))
+    throw new DefinitionError(
+      "The option secret of listen must be a text of printable ASCII characters that neither begins nor ends with a space.",
+    );
 }
 
 function checkUnique(what: string, names: readonly string[]): void {

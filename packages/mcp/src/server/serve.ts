@@ -3,9 +3,18 @@ import { isForbiddenKey, messageOf } from "@proviso/core/internal";
 import { callGroup, type CallGroup } from "./call-group.ts";
 import { toolCaller } from "./call.ts";
 import { clientOf, withClientId } from "./client-id.ts";
-import { listenOnLoopback, type Loopback } from "./loopback.ts";
-import { servedBy, type Served, type ServedPrompt, type ServeMcpOptions } from "./options.ts";
+import { listenOnLoopback } from "./loopback.ts";
+import {
+  checkListenOptions,
+  servedBy,
+  type ListenOptions,
+  type Served,
+  type ServedPrompt,
+  type ServeMcpOptions,
+} from "./options.ts";
+import { placesOf } from "./places.ts";
 import { sentParams } from "./sent-params.ts";
+import { serveStandardStreams } from "./standard-streams.ts";
 import { servedTool } from "./tool-list.ts";
 
 /** Tools and prompts that are served over the Model Context Protocol. */
@@ -15,16 +24,17 @@ export interface McpService extends AsyncDisposable {
   /**
    * Serves this process's standard input and output until the other side closes them. It ends when the calls that were
    * under way have been undone.
+   * @throws {DefinitionError} once the service is closed.
    */
   stdio(): Promise<void>;
   /**
    * Listens on the loopback interface only: every request has to show the bearer `secret`, and Host and Origin are
-   * checked. `port` 0: a free one. Default: a free port and a random secret.
+   * checked. Default: a free port and a random secret.
+   * @throws {DefinitionError} for an option that cannot be, a port that is taken, and once the service is closed.
    */
-  listen(options?: {
-    readonly port?: number;
-    readonly secret?: string;
-  }): Promise<{ readonly url: string; readonly headers: Readonly<Record<string, string>> }>;
+  listen(
+    options?: ListenOptions,
+  ): Promise<{ readonly url: string; readonly headers: Readonly<Record<string, string>> }>;
   /** Aborts the calls under way; it ends when they have been undone, and nothing listens any more. */
   close(): Promise<void>;
 }
@@ -57,7 +67,7 @@ export function serveMcp(options: ServeMcpOptions): McpService {
   const served = servedBy(options);
   const call = toolCaller(served);
   const overHttp = callGroup(call);
-  const open = new Set<{ close(): Promise<void> }>();
+  const places = placesOf(served.options.name);
   let handling: Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> | undefined;
   const handler = async (): Promise<{ fetch(request: Request): Promise<Response>; close(): Promise<void> }> => {
     const sdk = await import("@modelcontextprotocol/server");
@@ -69,7 +79,7 @@ export function serveMcp(options: ServeMcpOptions): McpService {
   };
   const close = async (): Promise<void> => {
     const ended = overHttp.close();
-    await Promise.all([...open].map((one) => one.close()));
+    await places.close();
     await (await handling)?.close();
     await ended;
   };
@@ -80,27 +90,17 @@ export function serveMcp(options: ServeMcpOptions): McpService {
         import("@modelcontextprotocol/server"),
         import("@modelcontextprotocol/server/stdio"),
       ]);
-      const { promise: ended, resolve } = Promise.withResolvers<void>();
       const calls = callGroup(call);
-      const serving = serveStdio(() => serverOf(sdk, served, calls));
-      const end = (): void => resolve();
-      for (const event of ["end", "close"] as const) process.stdin.once(event, end);
-      const one = {
-        async close() {
-          await Promise.all([calls.close(), serving.close()]);
-          end();
-        },
-      };
-      open.add(one);
-      await ended;
-      for (const event of ["end", "close"] as const) process.stdin.off(event, end);
-      await one.close();
-      open.delete(one);
+      const streams = await places.open(() =>
+        serveStandardStreams(serveStdio, () => serverOf(sdk, served, calls), calls),
+      );
+      await streams.ended;
+      await streams.close();
     },
-    async listen(listening) {
-      const loopback: Loopback = await listenOnLoopback(fetch, listening);
-      open.add(loopback);
-      return { url: loopback.url, headers: loopback.headers };
+    async listen(given) {
+      checkListenOptions(given);
+      const { url, headers } = await places.open(() => listenOnLoopback(fetch, given));
+      return { url, headers };
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -65,8 +65,8 @@ export async function summarise(
   }
 }
 
-async function roomOf({ facts }: AdapterInternals): Promise<number> {
-  return (await knownWindow({ provider: facts }))?.room ?? (modestWindow * 3) / 4;
+async function roomOf({ asked }: AdapterInternals): Promise<number> {
+  return (await knownWindow({ provider: asked.provider }))?.room ?? (modestWindow * 3) / 4;
 }
 
 /** A summary is no tool's: it is nested in the evaluation itself, and in the call around that, if there is one. */

@@ -21,8 +21,6 @@ export interface AdapterFacts {
   readonly nativeOutput: boolean;
   /** The most output tokens of one request. */
   readonly maxOutputTokens: number | undefined;
-  /** Tokens of input and output together; undefined: the adapter does not know. */
-  readonly contextWindow: number | undefined;
   /** The files that the model or the agent takes; undefined: none. */
   readonly files: FileSupport | undefined;
   readonly clock: Clock;

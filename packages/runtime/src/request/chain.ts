@@ -10,6 +10,7 @@ import type {
 } from "@proviso/core";
 import type { OutputLimits } from "../answer-lengths.ts";
 import type { TakesFiles } from "../content/contract.ts";
+import type { WindowedModel } from "../context/window.ts";
 import type { Environment } from "../environment.ts";
 import type { Failure } from "../failures.ts";
 import type { Prices } from "../prices.ts";
@@ -20,8 +21,8 @@ import type { RoomForTries } from "./tries-room.ts";
 export interface ChainProvider extends ModelProvider, Pick<ChainMember, "atOnce"> {
   /** Asks one model after another, or several at once, within the room that there is for all of them. */
   ask(request: ModelRequest, room: RoomForTries): ChainRequest;
-  /** The models that it asks: each takes files in its own way. */
-  readonly takers: readonly TakesFiles[];
+  /** The models that it asks: each takes files in its own way, and has a window of its own. */
+  readonly takers: readonly (TakesFiles & WindowedModel)[];
 }
 
 export function isChainProvider(provider: ModelProvider): provider is ChainProvider {
@@ -52,7 +53,7 @@ export interface Lost {
 /** What an adapter brings to a chain. */
 export interface ChainMember {
   /** What its model can do. */
-  readonly provider: ModelProvider;
+  readonly provider: ModelProvider & Pick<WindowedModel, "takers">;
   /** The provider of one evaluation: a chain keeps for each where it went. */
   providerFor(run: Run): ModelProvider;
   readonly prices: Prices;

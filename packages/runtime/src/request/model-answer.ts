@@ -1,20 +1,16 @@
 import type {
   AssistantMessage,
-  GeneratedFile,
   ModelFailure,
   ModelResponse,
-  ProviderCall,
   ProviderErrorReason,
   Allowance,
   RateLimit,
-  RouteStep,
-  Source,
   ThrottleKind,
-  TokenLogprob,
   ToolCall,
 } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { finishReasonIn, whyNoJson, messageOf, isA, toJsonValue } from "@proviso/core/internal";
+import { finishReasonIn, whyNoJson, messageOf } from "@proviso/core/internal";
+import { numberOf, readGenerated, readLogprobs, readProviderCalls, readRoute, readSources } from "./answer-fields.ts";
 import { isNetworkError, isTimeoutError, isUnreachable, networkFailure } from "./network-error.ts";
 import { readUsage } from "./read-usage.ts";
 import { withShownAddresses } from "./shown-address.ts";
@@ -108,46 +104,6 @@ function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   return response;
 }
 
-/** What is no file is left out; an offset outside the text is the text's end. */
-function readGenerated(given: unknown, end: number): readonly GeneratedFile[] | undefined {
-  if (!Array.isArray(given)) return undefined;
-  const files = given.filter(isRecord).flatMap(({ at, mediaType, name, data }): readonly GeneratedFile[] => {
-    if (typeof data !== "string" && !isA(data, Uint8Array)) return [];
-    const isPlace = Number.isInteger(at) && (at as number) >= 0 && (at as number) <= end;
-    return [
-      {
-        at: isPlace ? (at as number) : end,
-        mediaType: typeof mediaType === "string" ? mediaType : "",
-        ...(typeof name === "string" ? { name } : {}),
-        data,
-      },
-    ];
-  });
-  return files.length === 0 ? undefined : files.toSorted((one, other) => one.at - other.at);
-}
-
-/** A list with anything in it that is no token is as if there was none. */
-function readLogprobs(given: unknown): readonly TokenLogprob[] | undefined {
-  if (!Array.isArray(given)) return undefined;
-  const tokens = given.map(readToken);
-  return tokens.includes(undefined) ? undefined : (tokens as readonly TokenLogprob[]);
-}
-
-function readToken(given: unknown): TokenLogprob | undefined {
-  if (!isRecord(given)) return undefined;
-  const { token, logprob, top } = given;
-  if (typeof token !== "string" || typeof logprob !== "number") return undefined;
-  const others = Array.isArray(top) ? top.filter(isRecord) : [];
-  return {
-    token,
-    logprob,
-    top: others.flatMap((other) => {
-      const [text, value] = [other["token"], other["logprob"]];
-      return typeof text === "string" && typeof value === "number" ? [{ token: text, logprob: value }] : [];
-    }),
-  };
-}
-
 /** A limit that is no number is as if it were not stated; a pace refuses those that are not positive. */
 function readRateLimit(stated: unknown): RateLimit | undefined {
   if (!isRecord(stated)) return undefined;
@@ -166,15 +122,6 @@ function readAllowance(stated: unknown): Allowance | undefined {
   if (!isRecord(stated)) return undefined;
   const [left, size] = [numberOf(stated["left"]), numberOf(stated["size"])];
   return left === undefined || size === undefined ? undefined : { left, size };
-}
-
-/** A list with anything in it that is no try is as if there was none. */
-function readRoute(given: unknown): readonly RouteStep[] | undefined {
-  return Array.isArray(given) && given.every(isRecord) ? (given as unknown as readonly RouteStep[]) : undefined;
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
 /** Names every field: one that is added to the contract has to be read here. */
@@ -238,62 +185,15 @@ function readFailure(
     case "process": {
       const { stderr, exitCode, signal } = answer;
       if (typeof stderr !== "string") return noMessage;
-      const ended = { stderr, exitCode: exitCode as number | null, signal: signal as string | null };
+      const ended = {
+        stderr,
+        exitCode: numberOf(exitCode) ?? null,
+        signal: typeof signal === "string" ? signal : null,
+      };
       const refused: FailureOf<"process"> = { ...shared, failure, ...ended };
       return refused;
     }
     default:
       return noMessage;
   }
-}
-
-/** The sources in the order of their first mention, each once; an offset outside the text is left out. */
-export function readSources(given: unknown, text: string): readonly Source[] | undefined {
-  if (given === undefined || !Array.isArray(given)) return undefined;
-  const byWhat = new Map<string, Source>();
-  for (const one of given as readonly unknown[]) {
-    const source = readSource(one, text);
-    if (source === undefined) continue;
-    const { at: _, ...what } = source;
-    const key = JSON.stringify(what);
-    if (!byWhat.has(key)) byWhat.set(key, source);
-  }
-  return byWhat.size === 0 ? undefined : [...byWhat.values()];
-}
-
-function readSource(given: unknown, text: string): Source | undefined {
-  if (!isRecord(given)) return undefined;
-  const { kind, url, title, fileName, at } = given;
-  if (kind !== "url" && kind !== "document") return undefined;
-  return {
-    kind,
-    ...(typeof url === "string" && url !== "" ? { url } : undefined),
-    ...(typeof title === "string" && title !== "" ? { title } : undefined),
-    ...(typeof fileName === "string" && fileName !== "" ? { fileName } : undefined),
-    ...placeIn(text, at),
-  };
-}
-
-function placeIn(text: string, at: unknown): Pick<Source, "at"> | undefined {
-  if (!isRecord(at)) return undefined;
-  const { start, end } = at;
-  if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end)) return undefined;
-  const [from, to] = [start as number, end as number];
-  return from < 0 || to < from || to > text.length ? undefined : { at: { start: from, end: to } };
-}
-
-/** The calls that the provider ran, in their order. One without a name is passed over. */
-function readProviderCalls(given: unknown): readonly ProviderCall[] | undefined {
-  if (given === undefined || !Array.isArray(given)) return undefined;
-  const calls = (given as readonly unknown[]).flatMap(readProviderCall);
-  return calls.length === 0 ? undefined : calls;
-}
-
-function readProviderCall(given: unknown): readonly ProviderCall[] {
-  if (!isRecord(given)) return [];
-  const { callId, name, input, output, isError } = given;
-  if (typeof name !== "string") return [];
-  const returned = output === undefined ? undefined : { output: toJsonValue(output)?.value ?? null };
-  const id = typeof callId === "string" ? callId : "";
-  return [{ callId: id, name, input: toJsonValue(input)?.value ?? null, ...returned, isError: isError === true }];
 }

@@ -2,6 +2,7 @@
 // 2. In a run, what outlives the process is part of no attempt: the attempt ends before a call that may change it, and the
 //    evaluation does not begin again, since the record has such a call as done.
 // 3. What was spent stays spent, and what was emitted stays emitted. Application events are delivered when the attempt counts.
+import { messageOf } from "@proviso/core/internal";
 import { failure, isFailure, errorOf, type Failure } from "../failures.ts";
 import type { Attempts } from "../attempts.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
@@ -81,7 +82,7 @@ export function mayRepeat({ toolResults, tools }: Run, repeatTools: boolean): bo
 function notBegun(why: Failure | { readonly error: unknown }): Failure {
   if (isFailure(why)) return why;
   const { error: cause } = why as { readonly error: unknown };
-  const message = `The evaluation could not begin: ${cause instanceof Error ? cause.message : String(cause)}`;
+  const message = `The evaluation could not begin: ${messageOf(cause)}`;
   return failure({ stop: "render", phase: "request", cause, message });
 }
 

@@ -69,7 +69,7 @@ export function adapterOf(
   const [first] = adapters as readonly [ProviderAdapter];
   const leader = internalsOf(first);
   const facts = factsOf(kind, members);
-  const provider: ModelProvider = {
+  const provider: ChainMember["provider"] = {
     ...facts,
     generate: () => Promise.reject(new Error(`${facts.name} is asked by an evaluation alone.`)),
   };
@@ -117,10 +117,6 @@ function factsOf(
     maxOutputTokens: known(
       providers.map(({ maxOutputTokens }) => maxOutputTokens),
       Math.max,
-    ),
-    contextWindow: known(
-      providers.map(({ contextWindow }) => contextWindow),
-      Math.min,
     ),
     capabilities: capabilitiesOf(members),
     takers: providers,

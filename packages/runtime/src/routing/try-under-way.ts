@@ -159,7 +159,8 @@ export class TryUnderWay {
         durationMs,
         usage: cost && reported(cost),
       };
-      return { answer, reason, steps: answer.route ?? [step], queuedMs, noRoom: this.#noRoom ?? this.#inside?.noRoom };
+      const steps = answer.route ?? (isChainProvider(this.provider) ? [] : [step]);
+      return { answer, reason, steps, queuedMs, noRoom: this.#noRoom ?? this.#inside?.noRoom };
     } finally {
       const isSent = this.#sentAt !== undefined && !isUnsent(ended?.answer);
       turn?.end(isSent, ended && paceOutcomeOf(ended.answer, ended.cost));

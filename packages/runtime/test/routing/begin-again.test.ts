@@ -257,6 +257,21 @@ test("RTE-8 inside a tool call a nested evaluation begins again, and its events 
   ]);
 });
 
+test("RTE-8 ERR-7 what a resource throws before an attempt is the cause, whatever it is", async () => {
+  const thrown: unknown = Object.create(null);
+  const odd = {
+    snapshot() {
+      throw thrown;
+    },
+    restore() {},
+  };
+  const chain = fallback([model("a", []), model("b", [])], { on: ["output"] });
+  const evaluating = chain.evaluate(prompt, { resources: [provide(Filesystem, odd as never)] });
+  const error = (await evaluating.catch((caught: unknown) => caught)) as Error;
+  expect(error.message).toBe("The evaluation could not begin: Something was thrown that has no message.");
+  expect(error.cause).toBe(thrown);
+});
+
 test("RTE-9 the option repeatTools is true or false", () => {
   const options = { repeatTools: "yes" } as unknown as FallbackOptions;
   expect(() => fallback([model("a", [])], options)).toThrow("repeatTools must be true or false");

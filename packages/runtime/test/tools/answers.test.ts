@@ -49,6 +49,17 @@ test("TOOL-7 ids are unique even where newId gives always the same", async () =>
   expect(new Set(toolResults.map(({ callId }) => callId)).size).toBe(5);
 });
 
+test("TOOL-7 an id that is made up is none that another call has", async () => {
+  const calls = ["call_same_2", "", "", "call_same_4", ""].map((id) => ({ name: "echo", id }));
+  const { toolResults } = await evaluateCalls(
+    promptOf({ tools: [echo] }),
+    calls,
+    {},
+    { ...fakeEnvironment(), newId: () => "same" },
+  );
+  expect(new Set(toolResults.map(({ callId }) => callId)).size).toBe(5);
+});
+
 async function choices(
   choice: ToolChoice | undefined,
   adapterChoice: ToolChoice | undefined,

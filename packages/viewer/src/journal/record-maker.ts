@@ -1,11 +1,11 @@
 // 1. A record of the state stands behind each entry that changed it, so the state is known after every entry.
 // 2. What a call dispatched was reduced before its end, and is recorded behind it: an end is held back until it is whole.
-// 3. Undoing is the runtime's own: a mark is opened before a call, and rolled back where the call failed.
 import type { AppEvent, FrameworkEvent, RunRecord, Session, Slice, SlicePatch, TouchedResource } from "@proviso/core";
 import { frozenInDepth, frozenJson, messageOf, openedSections } from "@proviso/core/internal";
 import { statePatch } from "@proviso/runtime";
-import { coreOf, joinSlices, type SessionCore, type SessionMark } from "@proviso/runtime/internal";
+import { coreOf, joinSlices, type SessionCore } from "@proviso/runtime/internal";
 import { sessionAfter, type EntryOf, type JournalEntry } from "@proviso/runtime/recording";
+import { RunMarks } from "./run-marks.ts";
 
 type Content = RunRecord extends infer R ? (R extends RunRecord ? Omit<R, "n" | "runId" | "at"> : never) : never;
 interface CallEnd {
@@ -27,9 +27,7 @@ export class RecordMaker {
   #core: SessionCore | undefined;
   #seq = 0;
   #sessionId = "";
-  readonly #marks = new Map<string, SessionMark>();
-  /** Taken before the end of a call that succeeded: a veto takes its entries out of logs, too. */
-  readonly #ends = new Map<string, SessionMark>();
+  #marks: RunMarks | undefined;
   readonly #touched = new Map<string, TouchedResource[]>();
   /** The states of the last record of them. */
   #states: Readonly<Record<string, unknown>> = {};
@@ -73,7 +71,7 @@ export class RecordMaker {
     const callId = "callId" in event ? event.callId : "";
     if (this.#core !== undefined) {
       for (const app of apps) this.#reduce(frozenInDepth(app.event), { evaluationId, callId });
-      this.#openEnd(evaluationId, callId);
+      this.#marks?.openEnd(evaluationId, callId);
       this.#reduce(frozenJson(event));
       this.#state(end, { evaluationId, callIds: [callId], undone: false });
     }
@@ -104,6 +102,10 @@ export class RecordMaker {
       case "committed":
         for (const callId of entry.callIds) this.#committed(entry, callId);
         return;
+      case "attempt":
+        return this.#marks?.beginAttempt(entry.evaluationId);
+      case "lasting":
+        return this.#marks?.endAttempt(entry.evaluationId);
       case "resumed":
       case "adopted":
       case "given":
@@ -112,9 +114,7 @@ export class RecordMaker {
       case "answered":
       case "waited":
       case "drew":
-      case "lasting":
       case "fixed":
-      case "attempt":
       case "undone":
       case "started":
       case "finished":
@@ -138,6 +138,7 @@ export class RecordMaker {
       if (!this.#isWithStates) return;
       this.#session = session;
       this.#core = coreOf(session);
+      this.#marks = new RunMarks(this.#core);
     } catch (error) {
       const problem = `The slices do not fit this run, so its states are not shown: ${messageOf(error)}`;
       this.#record(entry.index, entry.at, { kind: "unreadable", problem });
@@ -155,14 +156,18 @@ export class RecordMaker {
     this.#record(entry.index, entry.at, { kind: "event", event });
     if (this.#core === undefined || this.#session === undefined) return;
     if (event.type === "sections.opened") joinSlices(this.#session, [openedSections]);
-    if (event.type === "tool.requested") this.#open(evaluationId, event.callId);
+    if (event.type === "tool.requested") this.#marks?.openCall(evaluationId, event.callId);
     const isFailure = event.type === "tool.invoked" && !event.result.success;
-    if (isFailure) this.#undo(evaluationId, event.callId);
+    if (isFailure) this.#marks?.undoCall(evaluationId, event.callId);
+    if (event.type === "evaluation.restarted") this.#marks?.undoAttempt(evaluationId);
     this.#reduce(frozenJson(event));
+    // The record does not have where an attempt of an evaluation inside a call begins.
+    const isBegun = event.type === "prompt.rendered" || event.type === "evaluation.restarted";
+    if (isBegun && event.parent !== undefined) this.#marks?.beginAttempt(evaluationId);
     const { callId } = event as { readonly callId?: string };
     const end = { evaluationId, callIds: [callId ?? ""], undone: true };
     this.#state(entry, isFailure && event.ran ? end : undefined);
-    if (event.type === "prompt.executed" || event.type === "prompt.failed") this.#closeAll(evaluationId);
+    if (event.type === "prompt.executed" || event.type === "prompt.failed") this.#marks?.closeAll(evaluationId);
   }
 
   #reduce(event: AppEvent | FrameworkEvent, by?: { readonly evaluationId: string; readonly callId: string }): void {
@@ -170,45 +175,9 @@ export class RecordMaker {
     else this.#core?.reduce(event as never, by);
   }
 
-  #open(evaluationId: string, callId: string): void {
-    const core = this.#core as SessionCore;
-    const key = keyOf(evaluationId, callId);
-    this.#close(key);
-    const mark = core.mark();
-    core.open(mark, evaluationId);
-    this.#marks.set(key, mark);
-  }
-
-  #openEnd(evaluationId: string, callId: string): void {
-    const mark = this.#core?.mark("all");
-    if (mark === undefined) return;
-    this.#core?.open(mark, evaluationId);
-    this.#ends.set(keyOf(evaluationId, callId), mark);
-  }
-
-  #undo(evaluationId: string, callId: string): void {
-    const key = keyOf(evaluationId, callId);
-    for (const mark of [this.#ends.get(key), this.#marks.get(key)]) {
-      if (mark !== undefined) this.#core?.rollback(mark, new Set([callId]));
-    }
-    this.#close(key);
-  }
-
-  #close(key: string): void {
-    for (const marks of [this.#ends, this.#marks]) {
-      const mark = marks.get(key);
-      if (mark !== undefined) this.#core?.close(mark);
-      marks.delete(key);
-    }
-  }
-
-  #closeAll(evaluationId: string): void {
-    for (const key of this.#marks.keys()) if (key.startsWith(`${evaluationId} `)) this.#close(key);
-  }
-
   #committed(entry: EntryOf<"committed">, callId: string): void {
+    this.#marks?.closeCall(entry.evaluationId, callId);
     const key = keyOf(entry.evaluationId, callId);
-    this.#close(key);
     const touched = this.#touched.get(key);
     this.#touched.delete(key);
     if (touched === undefined) return;

@@ -1,6 +1,7 @@
 // 1. Each record is looked at once; what a row needs of earlier ones is kept by evaluation and call.
 // 2. A row is changed in place while records of it come; its place in the list never changes.
 import type { FrameworkEvent, RunRecord, Usage } from "@proviso/core";
+import { EvaluationsAround, type UndoneWhole } from "@proviso/core/internal";
 import { cut, firstLine, noticeTitle, promptTitle, shownJson, waitTitle } from "./titles.ts";
 
 /** One line of a run: a request with its answer, a call with its result. */
@@ -47,7 +48,6 @@ type EventOf<Type extends FrameworkEvent["type"]> = Extract<FrameworkEvent, { re
 /** An evaluation of the run. */
 interface Seen {
   readonly depth: number;
-  readonly parent: { readonly evaluationId: string; readonly callId: string } | undefined;
   turn: number;
   request: Row | undefined;
   readonly open: Map<string, Row>;
@@ -62,6 +62,7 @@ export function runRows(): RunRows {
 class RowMaker {
   readonly rows: Row[] = [];
   readonly #seen = new Map<string, Seen>();
+  readonly #around = new EvaluationsAround();
   #last = "";
 
   add(record: RunRecord): void {
@@ -136,10 +137,12 @@ class RowMaker {
       case "sections.opened":
       case "feedback.given":
       case "history.compacted":
-      case "evaluation.restarted":
       case "run.resumed":
       case "run.suspended":
       case "transaction.failed":
+        return this.#notice(place, event);
+      case "evaluation.restarted":
+        this.#undo({ evaluationId });
         return this.#notice(place, event);
     }
   }
@@ -147,9 +150,10 @@ class RowMaker {
   #evaluation({ evaluationId, parent }: FrameworkEvent): Seen {
     const known = this.#seen.get(evaluationId);
     if (known !== undefined) return known;
+    this.#around.add({ evaluationId, parent });
     const around = parent === undefined ? undefined : this.#seen.get(parent.evaluationId);
     const depth = parent === undefined ? 0 : (around?.depth ?? 0) + 1;
-    const seen: Seen = { depth, parent, turn: 0, request: undefined, open: new Map() };
+    const seen: Seen = { depth, turn: 0, request: undefined, open: new Map() };
     this.#seen.set(evaluationId, seen);
     return seen;
   }
@@ -217,23 +221,18 @@ class RowMaker {
     row.until = place.n;
     row.durationMs = event.durationMs;
     row.status = event.result.success ? "done" : event.ran ? "undone" : "not-run";
-    if (row.status === "undone") this.#undoneInside(row);
+    if (row.status === "undone") this.#undo({ evaluationId, callId }, row);
   }
 
-  /** Calls of evaluations inside an undone call are undone with it. */
-  #undoneInside(call: Row): void {
+  /** Calls that succeeded, and what they dispatched, are undone with what they are part of. `from`: no row before it is. */
+  #undo(whole: UndoneWhole, from?: Row): void {
     for (let at = this.rows.length - 1; at >= 0; at--) {
       const row = this.rows[at] as Row;
-      if (row === call) return;
-      if (row.kind === "call" && row.status === "done" && this.#isInside(row.evaluationId, call)) row.status = "undone";
+      if (row === from) return;
+      // A call that the provider ran has no id here, and is not undone.
+      const isOfCall = (row.kind === "call" || row.kind === "app") && row.callId !== undefined;
+      if (isOfCall && row.status === "done" && this.#around.isPart(row.evaluationId, whole)) row.status = "undone";
     }
-  }
-
-  #isInside(evaluationId: string, { evaluationId: around, callId }: Row): boolean {
-    const parent = this.#seen.get(evaluationId)?.parent;
-    if (parent === undefined || parent.evaluationId === evaluationId) return false;
-    if (parent.evaluationId === around && parent.callId === callId) return true;
-    return this.#isInside(parent.evaluationId, { evaluationId: around, callId } as Row);
   }
 
   #ended(place: Place, seen: Seen, event: EventOf<"prompt.executed" | "prompt.failed">): void {
