@@ -12,6 +12,7 @@ import type { Environment } from "@proviso/runtime";
 import {
   cacheMarks,
   labelledText,
+  looseSchema,
   markedParts,
   outputSchema,
   toolInputSchema,
@@ -26,6 +27,8 @@ import { replayedName, sentName } from "./tool-names.ts";
 import {
   isOpenAIFamily,
   markOptions,
+  ignoredKeywords,
+  notStrict,
   providerOptionsOf,
   settingsIn,
   withSetFields,
@@ -63,7 +66,8 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
     beginsWithThought,
   });
   const options = hasExtraBody(settings) ? withSetFields("litellm", bounded, request) : bounded;
-  const wire = output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema));
+  const wire =
+    output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema, ignoredKeywords(model)));
   return defined({
     prompt,
     tools: toolsOf(model, request),
@@ -93,15 +97,6 @@ function smaller(a: number | undefined, b: number | undefined): number | undefin
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-/**
- * Asks for schemas that are not strict, because the OpenAI family sends them strict by default. Other providers ignore
- * the key.
- */
-function notStrict({ provider }: LanguageModel, options: ByProvider | undefined): ByProvider {
-  const [key = provider] = provider.split(".");
-  return { ...options, [key]: { strictJsonSchema: false, ...options?.[key] } };
-}
-
 function choiceOf(
   model: LanguageModel,
   toolChoice: ModelRequest["toolChoice"],
@@ -123,8 +118,9 @@ function toolsOf(
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
   const { description, inputSchema } = tool;
   const name = sentName(model, tool.name);
-  if (!isOpenAIFamily(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
-  const { schema, strict } = toolInputSchema(tool.inputSchema);
+  if (!isOpenAIFamily(model))
+    return { type: "function", name, description, inputSchema: looseSchema(inputSchema) as object };
+  const { schema, strict } = toolInputSchema(inputSchema);
   return { type: "function", name, description, inputSchema: schema as object, strict };
 }
 

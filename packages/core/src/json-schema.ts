@@ -30,3 +30,39 @@ export function resolveRef(root: JsonSchema, ref: string): unknown {
     return isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined;
   }, root);
 }
+
+/** Keywords under which schemas stand: one, a list of them, or a record of them. */
+export interface PartKeywords {
+  readonly one: readonly string[];
+  readonly lists: readonly string[];
+  readonly records: readonly string[];
+}
+
+/** The keywords of what a value consists of, or may be one of. */
+export const partKeywords: PartKeywords = {
+  one: ["items", "additionalProperties"],
+  lists: ["anyOf", "oneOf", "prefixItems"],
+  records: ["properties", "patternProperties", "$defs", "definitions"],
+};
+
+/** Maps each of the schemas below a schema. `under`: the keyword, and in a record a slash and the name. */
+export function mapParts(
+  schema: JsonSchema,
+  map: (part: JsonSchema, under: string) => JsonSchema,
+  { one, lists, records }: PartKeywords = partKeywords,
+): JsonSchema {
+  const out: Record<string, unknown> = { ...schema };
+  const mapped = (part: unknown, under: string): unknown => (isRecord(part) ? map(part, under) : part);
+  for (const keyword of one) if (keyword in out) out[keyword] = mapped(out[keyword], keyword);
+  for (const keyword of lists) {
+    const list = out[keyword];
+    if (Array.isArray(list)) out[keyword] = list.map((item) => mapped(item, keyword));
+  }
+  for (const keyword of records) {
+    const record = out[keyword];
+    if (!isRecord(record)) continue;
+    const each = ([name, item]: [string, unknown]) => [name, mapped(item, `${keyword}/${name}`)] as const;
+    out[keyword] = Object.fromEntries(Object.entries(record).map(each));
+  }
+  return out;
+}
