@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { EvaluationSettings, ModelRequest } from "@proviso/core";
 import { isRecord, type ModelCapabilities, type SettingRefusal } from "@proviso/core/provider";
-import { ignoredByGemini } from "@proviso/adapter-kit";
+import { ignoredByGemini, isRecursiveSchema, type WireSchema } from "@proviso/adapter-kit";
 import { bodyFields, givingWay } from "./option-names.ts";
 import type { LanguageModel } from "./options.ts";
 
@@ -187,6 +187,14 @@ export function notStrict(model: LanguageModel, options: ByProvider | undefined)
     return [keyOf(model, one, options), option] as const;
   });
   return merged(Object.fromEntries(asked), options) ?? {};
+}
+
+/** Whether the package of Anthropic's models sends an output's schema as a tool that is to be called, and not as a format. */
+export function goesAsTool(model: LanguageModel, wire: WireSchema, options: ByProvider | undefined): boolean {
+  const modes = optionKeys(model, "anthropic").map((key) => options?.[key]?.["structuredOutputMode"]);
+  if (modes.includes("outputFormat")) return false;
+  // Vertex has no format, and a format cannot be recursive.
+  return !wire.strict || modes.includes("jsonTool") || /vertex/i.test(model.provider) || isRecursiveSchema(wire.schema);
 }
 
 /** What a provider passes over in the schema of an output, so that the model would not know of it. */

@@ -27,6 +27,7 @@ import { replayedName, sentName } from "./tool-names.ts";
 import {
   isOpenAIFamily,
   markOptions,
+  goesAsTool,
   ignoredKeywords,
   notStrict,
   providerOptionsOf,
@@ -58,16 +59,21 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
   const effort = own.reasoning?.effort;
   const bound = smaller(own.maxOutputTokens ?? settings.maxOutputTokens, request.maxOutputTokens);
   const prompt = promptOf(call, request);
+  const wire =
+    output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema, ignoredKeywords(model)));
+  const forces = {
+    choice: toolChoice === "required" || typeof toolChoice === "object",
+    output: wire !== undefined && goesAsTool(model, wire, given),
+  };
   const beginsWithThought = (): boolean => callsBeginWithThought(prompt);
   const { maxOutputTokens, options: bounded } = withinBound(model, {
     bound,
     effort,
     options: given,
+    forces,
     beginsWithThought,
   });
   const options = hasExtraBody(settings) ? withSetFields("litellm", bounded, request) : bounded;
-  const wire =
-    output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema, ignoredKeywords(model)));
   return defined({
     prompt,
     tools: toolsOf(model, request),
@@ -150,11 +156,18 @@ function promptOf(call: Call, request: ModelRequest): LanguageModelV4Prompt {
 
 /** Whether what is answered since the user's last message begins with a sealed thought; true where nothing is. */
 function callsBeginWithThought(prompt: LanguageModelV4Prompt): boolean {
-  const asked = prompt.findLastIndex(({ role }) => role === "user");
+  const asked = prompt.findLastIndex(({ role }, at) => role === "user" && !isBesideAnswer(prompt, at));
   const first = prompt.find(({ role }, at) => at > asked && role === "assistant");
   if (first?.role !== "assistant") return true;
   const [part] = first.content;
   return part?.type === "reasoning" && part.providerOptions !== undefined;
+}
+
+/** Whether a user's message is one with a tool's answer on the wire, so that the call is still being answered. */
+function isBesideAnswer(prompt: LanguageModelV4Prompt, at: number): boolean {
+  let before = at - 1;
+  while (prompt[before]?.role === "user") before--;
+  return prompt[before]?.role === "tool";
 }
 
 /** A system text becomes a message for each of its pieces, a user's text one message of several parts. */

@@ -2,6 +2,7 @@ import type { JsonSchema, ModelRequest } from "@proviso/core";
 import {
   describedSchema,
   isRecord,
+  isRecursive,
   looksAround,
   parseJson,
   strictSchema,
@@ -67,6 +68,9 @@ export function outputSchema(schema: JsonSchema, ignored?: ReadonlySet<string>):
 export const looseSchema: (schema: JsonSchema, ignored?: ReadonlySet<string>) => JsonSchema = once((schema, ignored) =>
   describedSchema(schema, (keyword, value) => !ignored.has(keyword) && !(keyword === "pattern" && looksAround(value))),
 );
+
+/** Whether a schema has parts of its own kind, at any remove. Looked at once for a schema. */
+export const isRecursiveSchema: (schema: JsonSchema) => boolean = once(isRecursive);
 
 /**
  * Strict only where every key is required as it is, at every depth, so that no null stands for a key that is left out:

@@ -31,6 +31,22 @@ export function resolveRef(root: JsonSchema, ref: string): unknown {
   }, root);
 }
 
+/** Whether a schema has parts of its own kind, at any remove. */
+export function isRecursive(root: JsonSchema): boolean {
+  const done = new Set<string>();
+  const comesBack = (node: unknown, within: readonly string[]): boolean => {
+    if (typeof node !== "object" || node === null) return false;
+    const { $ref: ref } = node as JsonSchema;
+    if (typeof ref === "string") {
+      if (within.includes(ref)) return true;
+      if (!done.has(ref) && comesBack(resolveRef(root, ref), [...within, ref])) return true;
+      done.add(ref);
+    }
+    return Object.entries(node).some(([key, part]) => !/^(\$defs|definitions)$/.test(key) && comesBack(part, within));
+  };
+  return comesBack(root, ["#"]);
+}
+
 /** Keywords under which schemas stand: one, a list of them, or a record of them. */
 export interface PartKeywords {
   readonly one: readonly string[];
