@@ -58,6 +58,7 @@ const checks: readonly (readonly [string, z.ZodType, string, unknown])[] = [
   ["an address of mail", z.email(), "email", "a@example.org"],
   ["a range", z.number().min(3).lt(94), "94", 4],
   ["a multiple", z.number().multipleOf(17), "17", 34],
+  ["the keys of a record", z.record(z.enum(["tea", "milk"]), z.number()), "milk", { tea: 1, milk: 2 }],
   ["the length of a list", z.array(z.string()).min(2).max(19), "19", ["a", "b"]],
 ];
 

@@ -61,12 +61,16 @@ export function outputSchema(schema: JsonSchema, ignored?: ReadonlySet<string>):
 }
 
 /**
- * A schema as it is, for a service that is not asked to keep to it. A pattern that looks ahead or behind stands in the
- * description, because some services refuse the request for it, and so does what the service would pass over. Made once
- * for a schema.
+ * A schema as it is, for a service that is not asked to keep to it. A pattern that looks ahead or behind and
+ * `propertyNames` stand in the description, because some services refuse the request for them, and so does what the
+ * service would pass over. Made once for a schema.
  */
 export const looseSchema: (schema: JsonSchema, ignored?: ReadonlySet<string>) => JsonSchema = once((schema, ignored) =>
-  describedSchema(schema, (keyword, value) => !ignored.has(keyword) && !(keyword === "pattern" && looksAround(value))),
+  describedSchema(
+    schema,
+    (keyword, value) =>
+      !ignored.has(keyword) && keyword !== "propertyNames" && !(keyword === "pattern" && looksAround(value)),
+  ),
 );
 
 /** Whether a schema has parts of its own kind, at any remove. Looked at once for a schema. */

@@ -35,10 +35,18 @@ test("OUT-4 an open one goes as it is", () => {
 test("OUT-4 in a loose one a pattern that looks around stands in the description, at every depth", () => {
   const pattern = "^(?=a)";
   const list = { type: "array", items: { type: "string", pattern }, uniqueItems: true };
-  const schema = { allOf: [{ type: "object", additionalProperties: list, propertyNames: { pattern: "^a" } }] };
+  const schema = { allOf: [{ type: "object", additionalProperties: list }] };
   const described = { ...list, items: { type: "string", description: `pattern: ${pattern}.` } };
   expect(looseSchema(schema)).toEqual({ allOf: [{ ...schema.allOf[0], additionalProperties: described }] });
   expect(looseSchema({ not: { pattern } })).toEqual({ not: { pattern } });
+});
+
+test("OUT-4 names of properties stand in the description of a loose one, where they say something", () => {
+  expect(looseSchema({ ...open, propertyNames: word })).toEqual(open);
+  expect(looseSchema({ ...open, propertyNames: { enum: ["a"] } })).toEqual({
+    ...open,
+    description: 'property names: {"enum":["a"]}.',
+  });
 });
 
 test("OUT-4 what Gemini passes over stands in the description, strict or not", () => {

@@ -6,7 +6,7 @@ export type Takes = (keyword: string, value: unknown) => boolean;
 /** What narrows a value. Below `not` and `if` a keyword less would not widen what is allowed, but narrow it. */
 const narrowing: PartKeywords = {
   ...partKeywords,
-  one: [...partKeywords.one, "contains", "propertyNames"],
+  one: [...partKeywords.one, "contains"],
   lists: [...partKeywords.lists, "allOf"],
 };
 
@@ -14,7 +14,14 @@ const narrowing: PartKeywords = {
 export function describedSchema(schema: JsonSchema, takes: Takes): JsonSchema {
   const left = Object.entries(schema).filter(([keyword, value]) => !takes(keyword, value));
   const parts = mapParts(schema, (part) => describedSchema(part, takes), narrowing);
-  return left.length === 0 ? parts : withSentence(without(parts, left), sentenceOf(left));
+  const telling = left.filter((entry) => !isObvious(entry));
+  const rest = without(parts, left);
+  return telling.length === 0 ? rest : withSentence(rest, sentenceOf(telling));
+}
+
+/** Every key is a text: so much is written about each record. */
+function isObvious([keyword, value]: readonly [string, unknown]): boolean {
+  return keyword === "propertyNames" && JSON.stringify(value) === '{"type":"string"}';
 }
 
 function without(schema: JsonSchema, left: readonly (readonly [string, unknown])[]): JsonSchema {

@@ -1,14 +1,32 @@
-import { badRequest } from "./refusal.ts";
+import { badRequest, type Refusal } from "./refusal.ts";
 import { isObject, type JsonObject } from "./types.ts";
 
+interface CheckedSchema {
+  readonly schema: JsonObject;
+  readonly strict: boolean;
+  /** Whether it is a tool's input. Default: it is an output's. */
+  readonly isTool?: boolean;
+}
+
 /** @throws {Refusal} for a schema that OpenAI's services cannot compile, and for a strict one that is not strict. */
-export function checkSchema(
-  { schema, strict }: { readonly schema: JsonObject; readonly strict: boolean },
-  owner: string,
-  param: string,
-): void {
+export function checkSchema({ schema, strict, isTool = false }: CheckedSchema, owner: string, param: string): void {
   checkPatterns(schema, "$", param);
+  if (!isTool) checkNames(schema, owner, param);
   if (strict) checkStrict(schema, owner, param);
+}
+
+/** The schema of an output, strict or not, names no keys. Source: https://github.com/vercel/ai/pull/20621. */
+function checkNames(node: unknown, owner: string, param: string, context: readonly string[] = []): void {
+  if (typeof node !== "object" || node === null) return;
+  const isSchema = !["properties", "$defs", "definitions"].includes(context.at(-1) ?? "");
+  if (isSchema && "propertyNames" in node)
+    throw notPermitted(owner, param, context, "'propertyNames' is not permitted.");
+  for (const [key, inner] of Object.entries(node)) checkNames(inner, owner, param, [...context, key]);
+}
+
+function notPermitted(owner: string, param: string, context: readonly string[], problem: string): Refusal {
+  const where = `In context=(${context.map((part) => `'${part}'`).join(", ")}), `;
+  return badRequest(`Invalid schema for ${owner}: ${where}${problem}`, param, "invalid_json_schema");
 }
 
 /** Source: https://github.com/vercel/ai/pull/21037. */
@@ -29,8 +47,7 @@ const forbidden =
 /** The rules of strict schemas. Source: OpenAI's Structured Outputs guide. */
 function checkStrict(schema: JsonObject, owner: string, param: string): void {
   const refuse = (context: readonly string[], problem: string): never => {
-    const where = `In context=(${context.map((part) => `'${part}'`).join(", ")}), `;
-    throw badRequest(`Invalid schema for ${owner}: ${where}${problem}`, param, "invalid_json_schema");
+    throw notPermitted(owner, param, context, problem);
   };
   const visit = (node: unknown, context: readonly string[]): void => {
     if (!isObject(node)) return;

@@ -140,7 +140,7 @@ export function checkTools(tools: readonly SimulatedTool[], choice: unknown, nam
     checkName(name, `tools[${index}].${nameAt}`);
     if (seen.has(name)) throw badRequest(`Tool names must be unique: '${name}'.`, "tools", "invalid_value");
     seen.add(name);
-    checkSchema({ schema: parameters, strict }, `function '${name}'`, "tools.function.parameters");
+    checkSchema({ schema: parameters, strict, isTool: true }, `function '${name}'`, "tools.function.parameters");
   }
   const forced = isObject(choice)
     ? (choice["name"] ?? (isObject(choice["function"]) ? choice["function"]["name"] : undefined))
