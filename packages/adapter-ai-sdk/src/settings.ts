@@ -1,6 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { EvaluationSettings, ModelRequest } from "@proviso/core";
 import { isRecord, type ModelCapabilities, type SettingRefusal } from "@proviso/core/provider";
+import { ignoredByGemini, isRecursiveSchema, type WireSchema } from "@proviso/adapter-kit";
 import { bodyFields, givingWay } from "./option-names.ts";
 import type { LanguageModel } from "./options.ts";
 
@@ -172,6 +173,34 @@ export function optionKeys({ provider }: LanguageModel, kind: Kind): readonly st
 function merged(a: ByProvider | undefined, b: ByProvider | undefined): ByProvider | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return Object.fromEntries([...Object.keys(a), ...Object.keys(b)].map((key) => [key, { ...a[key], ...b[key] }]));
+}
+
+/**
+ * Asks for a schema that is not strict: the OpenAI family sends each strict by default, and the package of Anthropic's
+ * models would leave keywords out, and close what is open. Other providers ignore the option.
+ */
+export function notStrict(model: LanguageModel, options: ByProvider | undefined): ByProvider {
+  const kind = kindOf(model);
+  const kinds: readonly Kind[] = kind === "gateway" ? ["responses", "anthropic"] : [kind];
+  const asked = kinds.map((one) => {
+    const option = one === "anthropic" ? { structuredOutputMode: "jsonTool" } : { strictJsonSchema: false };
+    return [keyOf(model, one, options), option] as const;
+  });
+  return merged(Object.fromEntries(asked), options) ?? {};
+}
+
+/** Whether the package of Anthropic's models sends an output's schema as a tool that is to be called, and not as a format. */
+export function goesAsTool(model: LanguageModel, wire: WireSchema, options: ByProvider | undefined): boolean {
+  const modes = optionKeys(model, "anthropic").map((key) => options?.[key]?.["structuredOutputMode"]);
+  if (modes.includes("outputFormat")) return false;
+  // Vertex has no format, and a format cannot be recursive.
+  return !wire.strict || modes.includes("jsonTool") || /vertex/i.test(model.provider) || isRecursiveSchema(wire.schema);
+}
+
+/** What a provider passes over in the schema of an output, so that the model would not know of it. */
+export function ignoredKeywords(model: LanguageModel): ReadonlySet<string> | undefined {
+  const kind = kindOf(model);
+  return kind === "google" || (kind === "gateway" && model.modelId.startsWith("google/")) ? ignoredByGemini : undefined;
 }
 
 /** The options that mark the end of a stretch which a cache may keep; undefined where the provider knows no marks. */

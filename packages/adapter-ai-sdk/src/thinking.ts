@@ -12,6 +12,8 @@ export interface Asked {
   /** How much the model is to think, by the ecosystem's name. */
   readonly effort: string | undefined;
   readonly options: ByProvider | undefined;
+  /** Whether a call is forced: by the choice, or because the package sends the output's schema as a tool to be called. */
+  readonly forces: { readonly choice: boolean; readonly output: boolean };
   /** Whether the calls that the request answers, if any, were begun with a thought of this model. */
   readonly beginsWithThought: () => boolean;
 }
@@ -29,19 +31,24 @@ const leastThinking = 1_024;
 const most = 0.8;
 
 /**
- * Divides the bound of an answer between thoughts and text, where the package would add to it. Calls that were begun
- * without a thought are answered without any: Anthropic refuses the request otherwise. Source: Claude API reference,
- * "Extended thinking", "Toggling thinking modes in conversations".
+ * Divides the bound of an answer between thoughts and text, where the package would add to it. A call that is forced is
+ * made without a thought, and calls that were begun without one are answered without any: Anthropic refuses the request
+ * otherwise. Source: Claude API reference, "Extended thinking", "Toggling thinking modes in conversations" and "Extended
+ * thinking with tool use".
  */
-export function withinBound(model: LanguageModel, { bound, effort, options, beginsWithThought }: Asked): Divided {
+export function withinBound(model: LanguageModel, asked: Asked): Divided {
+  const { bound, effort, options, forces, beginsWithThought } = asked;
   let divided: Divided = { maxOutputTokens: bound, options: withoutHigherLimits(options, bound ?? Infinity) };
   for (const place of placesOf(model)) {
     const thinking = thinkingIn(divided.options, place, effortTokens(model, effort));
     if (thinking === undefined) continue;
     const { key, given, tokens } = thinking;
-    const fits = leastThinking <= (bound ?? Infinity) * most && beginsWithThought();
+    // An output's tool is not forced by the package where thinking has a number of tokens.
+    const isForced = forces.choice || (tokens === "adaptive" && forces.output);
+    if (tokens === "adaptive" && !isForced) continue;
+    const fits = !isForced && leastThinking <= (bound ?? Infinity) * most && beginsWithThought();
     if (fits && bound === undefined) continue;
-    const fitting = Math.min(tokens, Math.floor((bound ?? Infinity) * most));
+    const fitting = Math.min(Number(tokens), Math.floor((bound ?? Infinity) * most));
     const field = fits ? { ...given, type: "enabled", budgetTokens: fitting } : { type: "disabled" };
     divided = {
       maxOutputTokens: fits && bound !== undefined ? bound - fitting : bound,
@@ -71,20 +78,23 @@ function placesOf(model: LanguageModel): readonly Place[] {
 interface Thinking {
   readonly key: string;
   readonly given: object;
-  /** Tokens of thinking. */
-  readonly tokens: number;
+  readonly tokens: Tokens;
 }
+
+/** Tokens of thinking; "adaptive": as many as the model likes. */
+type Tokens = number | "adaptive";
 
 /** The thinking that options ask for, else that of the effort; undefined: none that the package would add. */
 function thinkingIn(
   options: ByProvider | undefined,
   { keys, field }: Place,
-  byEffort: number | undefined,
+  byEffort: Tokens | undefined,
 ): Thinking | undefined {
   const stated = keys.find((key) => isRecord(options?.[key]?.[field]));
   const given = stated === undefined ? undefined : options?.[stated]?.[field];
   if (stated !== undefined && isRecord(given)) {
     const { type, budgetTokens = leastThinking } = given;
+    if (type === "adaptive") return { key: stated, given, tokens: type };
     if (type !== "enabled" || typeof budgetTokens !== "number") return undefined;
     return { key: stated, given, tokens: budgetTokens };
   }
@@ -105,10 +115,11 @@ const shares: ReadonlyMap<string | undefined, number> = new Map([
 ]);
 
 /** The tokens that the package makes of an effort; undefined where it makes none. */
-function effortTokens({ modelId }: LanguageModel, effort: string | undefined): number | undefined {
+function effortTokens({ modelId }: LanguageModel, effort: string | undefined): Tokens | undefined {
   const share = shares.get(effort);
+  if (share === undefined) return undefined;
   const longest = longestOf(modelId);
-  if (share === undefined || longest === undefined) return undefined;
+  if (longest === undefined) return "adaptive";
   return Math.max(leastThinking, Math.round(longest * share));
 }
 

@@ -12,6 +12,7 @@ import type { Environment } from "@proviso/runtime";
 import {
   cacheMarks,
   labelledText,
+  looseSchema,
   markedParts,
   outputSchema,
   toolInputSchema,
@@ -26,6 +27,9 @@ import { replayedName, sentName } from "./tool-names.ts";
 import {
   isOpenAIFamily,
   markOptions,
+  goesAsTool,
+  ignoredKeywords,
+  notStrict,
   providerOptionsOf,
   settingsIn,
   withSetFields,
@@ -55,15 +59,21 @@ export function toAiSdk(call: Call, request: ModelRequest, signal: AbortSignal):
   const effort = own.reasoning?.effort;
   const bound = smaller(own.maxOutputTokens ?? settings.maxOutputTokens, request.maxOutputTokens);
   const prompt = promptOf(call, request);
+  const wire =
+    output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema, ignoredKeywords(model)));
+  const forces = {
+    choice: toolChoice === "required" || typeof toolChoice === "object",
+    output: wire !== undefined && goesAsTool(model, wire, given),
+  };
   const beginsWithThought = (): boolean => callsBeginWithThought(prompt);
   const { maxOutputTokens, options: bounded } = withinBound(model, {
     bound,
     effort,
     options: given,
+    forces,
     beginsWithThought,
   });
   const options = hasExtraBody(settings) ? withSetFields("litellm", bounded, request) : bounded;
-  const wire = output && (textOnly ? toolInputSchema(output.schema) : outputSchema(output.schema));
   return defined({
     prompt,
     tools: toolsOf(model, request),
@@ -93,15 +103,6 @@ function smaller(a: number | undefined, b: number | undefined): number | undefin
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-/**
- * Asks for schemas that are not strict, because the OpenAI family sends them strict by default. Other providers ignore
- * the key.
- */
-function notStrict({ provider }: LanguageModel, options: ByProvider | undefined): ByProvider {
-  const [key = provider] = provider.split(".");
-  return { ...options, [key]: { strictJsonSchema: false, ...options?.[key] } };
-}
-
 function choiceOf(
   model: LanguageModel,
   toolChoice: ModelRequest["toolChoice"],
@@ -123,8 +124,9 @@ function toolsOf(
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
   const { description, inputSchema } = tool;
   const name = sentName(model, tool.name);
-  if (!isOpenAIFamily(model)) return { type: "function", name, description, inputSchema: inputSchema as object };
-  const { schema, strict } = toolInputSchema(tool.inputSchema);
+  if (!isOpenAIFamily(model))
+    return { type: "function", name, description, inputSchema: looseSchema(inputSchema) as object };
+  const { schema, strict } = toolInputSchema(inputSchema);
   return { type: "function", name, description, inputSchema: schema as object, strict };
 }
 
@@ -154,11 +156,18 @@ function promptOf(call: Call, request: ModelRequest): LanguageModelV4Prompt {
 
 /** Whether what is answered since the user's last message begins with a sealed thought; true where nothing is. */
 function callsBeginWithThought(prompt: LanguageModelV4Prompt): boolean {
-  const asked = prompt.findLastIndex(({ role }) => role === "user");
+  const asked = prompt.findLastIndex(({ role }, at) => role === "user" && !isBesideAnswer(prompt, at));
   const first = prompt.find(({ role }, at) => at > asked && role === "assistant");
   if (first?.role !== "assistant") return true;
   const [part] = first.content;
   return part?.type === "reasoning" && part.providerOptions !== undefined;
+}
+
+/** Whether a user's message is one with a tool's answer on the wire, so that the call is still being answered. */
+function isBesideAnswer(prompt: LanguageModelV4Prompt, at: number): boolean {
+  let before = at - 1;
+  while (prompt[before]?.role === "user") before--;
+  return prompt[before]?.role === "tool";
 }
 
 /** A system text becomes a message for each of its pieces, a user's text one message of several parts. */

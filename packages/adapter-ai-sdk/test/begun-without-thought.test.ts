@@ -1,7 +1,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { aiSdk } from "@proviso/adapter-ai-sdk";
 import { openai } from "@proviso/adapter-openai";
-import { definePrompt, defineTool } from "@proviso/core";
+import { definePrompt, defineTool, type EvaluationFailure, type Schema } from "@proviso/core";
 import { fallback } from "@proviso/runtime/routing";
 import { startSimulator } from "@proviso/simulator";
 import { describe, expect, test } from "vitest";
@@ -43,6 +43,17 @@ describe("AIS-27 RSN-3 calls that were begun without a thought are answered with
     ]);
   });
 
+  test("where the next question stands right behind what a call answered", async () => {
+    await using simulator = await startSimulator({ steps: [called, { text: "here" }, { text: "there" }] });
+    const adapter = claude(simulator.baseURL);
+    const cut: unknown = await adapter.evaluate(prompt, { maxTurns: 1 }).catch((error: unknown) => error);
+    const { messages } = cut as EvaluationFailure;
+    const next = await adapter.evaluate("Never mind. Are you here?", { messages, settings });
+    await adapter.evaluate("And there?", { messages: next.messages, settings });
+    const asked = simulator.requests.map(({ body }) => (body as { thinking?: { type: string } }).thinking?.type);
+    expect(asked).toEqual([undefined, "disabled", "enabled"]);
+  });
+
   test("where the turn with the thought was left out of a long history", async () => {
     const read = defineTool({
       name: "read",
@@ -62,5 +73,52 @@ describe("AIS-27 RSN-3 calls that were begun without a thought are answered with
     expect((await claude(simulator.baseURL).evaluate(long, given)).text).toBe("done");
     const asked = simulator.requests.map(({ body }) => (body as { thinking?: { type: string } }).thinking?.type);
     expect([asked[1], asked.at(-1)]).toEqual(["enabled", "disabled"]);
+  });
+});
+
+const Tree = z.object({
+  v: z.number(),
+  get kids() {
+    return z.array(Tree);
+  },
+});
+
+describe.each(["claude-sonnet-4-5", "claude-opus-4-7"])("AIS-27 with an effort, %s", (id) => {
+  test.each([
+    ["a record", z.object({ stock: z.record(z.string(), z.number()) }), { stock: { tea: 3 } }],
+    ["a recursive output", Tree, { v: 1, kids: [{ v: 2, kids: [] }] }],
+    ["a plain output", z.object({ n: z.number() }), { n: 1 }],
+  ])("answers %s", async (_, output, value) => {
+    await using simulator = await startSimulator({ rules: [() => ({ output: value })] });
+    const adapter = aiSdk({ model: createAnthropic({ apiKey: "k", baseURL: simulator.baseURL })(id) });
+    const asked = definePrompt({ key: "o", output: output as Schema, text: "What is there?" }).bind();
+    expect((await adapter.evaluate(asked, { settings })).output).toEqual(value);
+    const { thinking } = simulator.requests[0]?.body as { thinking: { type: string } };
+    const isFormat = "n" in value;
+    expect(thinking.type).toBe(id === "claude-sonnet-4-5" ? "enabled" : isFormat ? "adaptive" : "disabled");
+  });
+
+  test.each(["required", { tool: "pay" }] as const)(
+    "makes the call that %j forces, without a thought",
+    async (toolChoice) => {
+      await using simulator = await startSimulator({ steps: [called, { text: "done" }] });
+      const adapter = aiSdk({ model: createAnthropic({ apiKey: "k", baseURL: simulator.baseURL })(id) });
+      expect((await adapter.evaluate(prompt, { settings, toolChoice })).text).toBe("done");
+      expect(simulator.requests[0]?.body).toMatchObject({
+        thinking: { type: "disabled" },
+        tool_choice: typeof toolChoice === "string" ? { type: "any" } : { type: "tool", name: "pay" },
+      });
+    },
+  );
+
+  test("makes the call without a thought that the options ask for", async () => {
+    await using simulator = await startSimulator({ steps: [called, { text: "done" }] });
+    const thinking = id === "claude-sonnet-4-5" ? { type: "enabled", budgetTokens: 2_000 } : { type: "adaptive" };
+    const adapter = aiSdk({
+      model: createAnthropic({ apiKey: "k", baseURL: simulator.baseURL })(id),
+      providerOptions: { anthropic: { thinking } },
+    });
+    expect((await adapter.evaluate(prompt, { toolChoice: "required" })).text).toBe("done");
+    expect(simulator.requests[0]?.body).toMatchObject({ thinking: { type: "disabled" } });
   });
 });

@@ -138,6 +138,14 @@ describe("AIS-10 schemas", () => {
     expect(providerOptions).toEqual({ openai: { strictJsonSchema: false } });
   });
 
+  test("AIS-10 the gateway is asked for a schema that is not strict in the words of both families", async () => {
+    const { providerOptions } = await asks(open, "gateway");
+    expect(providerOptions).toEqual({
+      openai: { strictJsonSchema: false },
+      anthropic: { structuredOutputMode: "jsonTool" },
+    });
+  });
+
   test("AIS-10 a tool is strict only where every key is required, and the setting is sent to the OpenAI family alone", async () => {
     const loose = { ...lookUp, name: "loose", inputSchema: closed };
     const tools = [lookUp, loose];

@@ -14,7 +14,15 @@ export {
 } from "./files.ts";
 export { countAt, listAt, objectAt, textAt } from "./body.ts";
 export type { Json } from "./body.ts";
-export { outputSchema, parsedOutput, toolInputSchema, wireName } from "./schemas.ts";
+export {
+  ignoredByGemini,
+  isRecursiveSchema,
+  looseSchema,
+  outputSchema,
+  parsedOutput,
+  toolInputSchema,
+  wireName,
+} from "./schemas.ts";
 export type { OutputSchema, WireSchema } from "./schemas.ts";
 export { invalidResponse, longestBody, longestStream, parseBody, unreadableBody } from "./body.ts";
 export { environmentVariable } from "@proviso/core/internal";

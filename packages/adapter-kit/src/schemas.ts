@@ -1,5 +1,13 @@
 import type { JsonSchema, ModelRequest } from "@proviso/core";
-import { isRecord, parseJson, strictSchema, type StrictSchema } from "@proviso/core/provider";
+import {
+  describedSchema,
+  isRecord,
+  isRecursive,
+  looksAround,
+  parseJson,
+  strictSchema,
+  type StrictSchema,
+} from "@proviso/core/provider";
 import { answerLimits } from "@proviso/runtime/internal";
 
 /** A schema as it goes to the model. */
@@ -15,38 +23,70 @@ export interface OutputSchema extends WireSchema {
   restore(value: unknown): unknown;
 }
 
-const known = new WeakMap<JsonSchema, StrictSchema | "open">();
-const unrestored = new WeakMap<JsonSchema, WireSchema>();
+const none: ReadonlySet<string> = new Set();
 
-/** Strict where it can be (`strictSchema`), else as it is. Made once for a schema. */
-export function outputSchema(schema: JsonSchema): OutputSchema {
-  const strict = strictOf(schema);
-  return strict === undefined ? { schema, strict: false, restore: (value) => value } : { ...strict, strict: true };
+/**
+ * What Gemini passes over in the schema of an output. Source: Gemini API reference, `GenerationConfig`,
+ * "responseJsonSchema".
+ */
+export const ignoredByGemini: ReadonlySet<string> = new Set(
+  (
+    "pattern minLength maxLength exclusiveMinimum exclusiveMaximum multipleOf uniqueItems minProperties maxProperties " +
+    "default examples propertyNames patternProperties contains allOf not if then else"
+  ).split(" "),
+);
+
+/** Makes something of a schema once, for each set of keywords that a service passes over. */
+function once<T>(make: (schema: JsonSchema, ignored: ReadonlySet<string>) => T) {
+  const made = new WeakMap<ReadonlySet<string>, WeakMap<JsonSchema, { readonly of: T }>>();
+  return (schema: JsonSchema, ignored = none): T => {
+    const known = made.get(ignored) ?? new WeakMap<JsonSchema, { readonly of: T }>();
+    made.set(ignored, known);
+    const found = known.get(schema) ?? { of: make(schema, ignored) };
+    known.set(schema, found);
+    return found.of;
+  };
 }
+
+const strictOf: (schema: JsonSchema, ignored?: ReadonlySet<string>) => StrictSchema | undefined = once(strictSchema);
+
+/**
+ * Strict where it can be (`strictSchema`), else as `looseSchema` makes it. What a service would pass over (`ignored`)
+ * stands in descriptions. Made once for a schema.
+ */
+export function outputSchema(schema: JsonSchema, ignored?: ReadonlySet<string>): OutputSchema {
+  const strict = strictOf(schema, ignored);
+  if (strict !== undefined) return { ...strict, strict: true };
+  return { schema: looseSchema(schema, ignored), strict: false, restore: (value) => value };
+}
+
+/**
+ * A schema as it is, for a service that is not asked to keep to it. A pattern that looks ahead or behind and
+ * `propertyNames` stand in the description, because some services refuse the request for them, and so does what the
+ * service would pass over. Made once for a schema.
+ */
+export const looseSchema: (schema: JsonSchema, ignored?: ReadonlySet<string>) => JsonSchema = once((schema, ignored) =>
+  describedSchema(
+    schema,
+    (keyword, value) =>
+      !ignored.has(keyword) && keyword !== "propertyNames" && !(keyword === "pattern" && looksAround(value)),
+  ),
+);
+
+/** Whether a schema has parts of its own kind, at any remove. Looked at once for a schema. */
+export const isRecursiveSchema: (schema: JsonSchema) => boolean = once(isRecursive);
 
 /**
  * Strict only where every key is required as it is, at every depth, so that no null stands for a key that is left out:
  * for what comes back past `restore`. Arguments do, which reach the tool and the history as the model sent them, and so
  * does an answer that is read from its text. Made once for a schema.
  */
-export function toolInputSchema(schema: JsonSchema): WireSchema {
-  let wire = unrestored.get(schema);
-  if (wire === undefined) {
-    const strict = everyKeyRequired(schema) ? strictOf(schema) : undefined;
-    wire = strict === undefined ? { schema, strict: false } : { schema: strict.schema, strict: true };
-    unrestored.set(schema, wire);
-  }
-  return wire;
-}
-
-function strictOf(schema: JsonSchema): StrictSchema | undefined {
-  let strict = known.get(schema);
-  if (strict === undefined) {
-    strict = strictSchema(schema) ?? "open";
-    known.set(schema, strict);
-  }
-  return strict === "open" ? undefined : strict;
-}
+export const toolInputSchema: (schema: JsonSchema) => WireSchema = once((schema) => {
+  const strict = everyKeyRequired(schema) ? strictOf(schema) : undefined;
+  return strict === undefined
+    ? { schema: looseSchema(schema), strict: false }
+    : { schema: strict.schema, strict: true };
+});
 
 function everyKeyRequired(schema: unknown): boolean {
   if (typeof schema !== "object" || schema === null) return true;

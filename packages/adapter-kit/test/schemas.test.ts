@@ -1,4 +1,11 @@
-import { outputSchema, parsedOutput, toolInputSchema, wireName } from "@proviso/adapter-kit";
+import {
+  ignoredByGemini,
+  looseSchema,
+  outputSchema,
+  parsedOutput,
+  toolInputSchema,
+  wireName,
+} from "@proviso/adapter-kit";
 import { expect, test } from "vitest";
 
 const word = { type: "string" };
@@ -20,9 +27,38 @@ test("OUT-4 an output is strict where it can be, and what comes back is brought 
 
 test("OUT-4 an open one goes as it is", () => {
   const { schema, strict, restore } = outputSchema(open);
-  expect(schema).toBe(open);
+  expect(schema).toEqual(open);
   expect(strict).toBe(false);
   expect(restore({ a: null })).toEqual({ a: null });
+});
+
+test("OUT-4 in a loose one a pattern that looks around stands in the description, at every depth", () => {
+  const pattern = "^(?=a)";
+  const list = { type: "array", items: { type: "string", pattern }, uniqueItems: true };
+  const schema = { allOf: [{ type: "object", additionalProperties: list }] };
+  const described = { ...list, items: { type: "string", description: `pattern: ${pattern}.` } };
+  expect(looseSchema(schema)).toEqual({ allOf: [{ ...schema.allOf[0], additionalProperties: described }] });
+  expect(looseSchema({ not: { pattern } })).toEqual({ not: { pattern } });
+});
+
+test("OUT-4 names of properties stand in the description of a loose one, where they say something", () => {
+  expect(looseSchema({ ...open, propertyNames: word })).toEqual(open);
+  expect(looseSchema({ ...open, propertyNames: { enum: ["a"] } })).toEqual({
+    ...open,
+    description: 'property names: {"enum":["a"]}.',
+  });
+});
+
+test("OUT-4 what Gemini passes over stands in the description, strict or not", () => {
+  const lot = { type: "number", multipleOf: 3 };
+  const described = { type: "number", description: "multiple of: 3." };
+  const named = { ...closed, properties: { word: lot } };
+  expect(outputSchema(named, ignoredByGemini).schema).toEqual({ ...closed, properties: { word: described } });
+  expect(outputSchema(named).schema).toEqual(named);
+  expect(outputSchema({ ...open, additionalProperties: lot }, ignoredByGemini).schema).toEqual({
+    ...open,
+    additionalProperties: described,
+  });
 });
 
 test("OAI-5 AIS-10 what is not brought back is strict only where every key is required, at every depth", () => {
@@ -35,6 +71,8 @@ test("OAI-5 AIS-10 what is not brought back is strict only where every key is re
 
 test("OUT-4 a schema is made for the wire once", () => {
   expect(outputSchema(optional).schema).toBe(outputSchema(optional).schema);
+  expect(outputSchema(optional, ignoredByGemini).schema).toBe(outputSchema(optional, ignoredByGemini).schema);
+  expect(looseSchema(open)).toBe(looseSchema(open));
   expect(toolInputSchema(closed)).toBe(toolInputSchema(closed));
 });
 

@@ -59,7 +59,7 @@ export interface OpenAISettings {
   readonly temperature?: number | undefined;
   /** The share of probability that tokens are chosen from, 0 to 1. Left out: not sent. */
   readonly topP?: number | undefined;
-  /** max_output_tokens on the wire; max_completion_tokens with api "chat". */
+  /** max_output_tokens on the wire; with api "chat" max_completion_tokens, at services that are not OpenAI's max_tokens. */
   readonly maxOutputTokens?: number | undefined;
   /** How much the model reasons before it answers. */
   readonly reasoningEffort?: "none" | "minimal" | "low" | "medium" | "high" | (string & {}) | undefined;

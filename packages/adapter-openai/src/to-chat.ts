@@ -10,7 +10,7 @@ import {
   wireName,
   type BytesOf,
 } from "@proviso/adapter-kit";
-import type { CheckedOptions } from "./options.ts";
+import { compatibleService, type CheckedOptions } from "./options.ts";
 import { thoughtsFor } from "./chat-thoughts.ts";
 import {
   breakpoint,
@@ -73,7 +73,7 @@ function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, 
     stream_options: streams ? { include_usage: true } : undefined,
     ...limited(
       {
-        max_completion_tokens: options.maxOutputTokens,
+        [limitKey(options)]: options.maxOutputTokens,
         ...options.extraBody,
         ...chatSettings(options, request, limitKey(options)),
       },
@@ -84,10 +84,22 @@ function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, 
   };
 }
 
-/** Some compatible servers know the older name alone; who uses it says so in `extraBody`. */
-function limitKey({ extraBody }: CheckedOptions): "max_tokens" | "max_completion_tokens" {
-  return extraBody?.["max_tokens"] === undefined ? "max_completion_tokens" : "max_tokens";
+type LimitKey = "max_tokens" | "max_completion_tokens";
+
+/**
+ * Compatible services know the older name, and some pass over the newer one; OpenAI's own models refuse the older one,
+ * wherever they are reached. `extraBody` decides otherwise by having a name.
+ */
+function limitKey({ extraBody, ...options }: CheckedOptions): LimitKey {
+  const stated = (["max_tokens", "max_completion_tokens"] as const).find((key) => extraBody?.[key] !== undefined);
+  if (stated !== undefined) return stated;
+  const host = compatibleService(options);
+  const isOpenAIs = host === undefined || /(^|\.)azure\.com(:\d+)?$/.test(host) || ownModel.test(options.model);
+  return isOpenAIs ? "max_completion_tokens" : "max_tokens";
 }
+
+/** The names of OpenAI's models, also behind the name of a route; its open models are run by others. */
+const ownModel = /(^|[/:])(gpt-(?!oss)|chatgpt-|o\d)/;
 
 function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice;

@@ -10,21 +10,38 @@ import {
   type BytesOf,
 } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
-import { breakpoint, limited, requestFormat, type Parts } from "./request-format.ts";
+import { breakpoint, limited, requestFormat, type Parts, type RequestFormat } from "./request-format.ts";
 import { providerToolOf } from "./answer-parts.ts";
 import { includeOf, responsesSettings } from "./settings.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** The body of `POST /responses`. Source: OpenAI API reference, "Create a model response". */
-export const responsesFormat = requestFormat({
-  path: "/responses",
-  itemsOf,
+const path = "/responses";
+
+/** What a message is converted to is kept by whether the service may look items up. */
+const looksUp = requestFormat({ path, itemsOf, toolOf, providerToolOf, outputOf, bodyOf });
+const looksNothingUp = requestFormat({
+  path,
+  itemsOf: (message, bytesOf, marks) => itemsOf(message, bytesOf, marks, false),
   toolOf,
   providerToolOf,
   outputOf,
   bodyOf,
 });
+
+/** The body of `POST /responses`. Source: OpenAI API reference, "Create a model response". */
+export const responsesFormat: RequestFormat = {
+  path,
+  object: (options, request) => formatFor(options, request).object(options, request),
+  json: (options, request) => formatFor(options, request).json(options, request),
+};
+
+/** The service looks nothing up for a request with `store: false`, not even what it has stored. */
+function formatFor({ extraBody, store }: CheckedOptions, { settings }: ModelRequest): RequestFormat {
+  const own = settings?.providerOptions?.openai;
+  const isStored = own?.extraBody?.["store"] ?? own?.store ?? extraBody?.["store"] ?? store;
+  return isStored === false ? looksNothingUp : looksUp;
+}
 
 function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
   const { topLogprobs, logprobs, reasoningEffort, store } = options;
@@ -59,7 +76,7 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice;
 }
 
-function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[]): readonly Item[] {
+function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[], canLookUp = true): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
@@ -67,7 +84,7 @@ function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[])
     case "tool":
       return [{ type: "function_call_output", call_id: message.callId, output: contentOf(message, bytesOf, marks) }];
     case "assistant":
-      return replayedItems(message) ?? rebuiltItems(message);
+      return replayedItems(message, canLookUp) ?? rebuiltItems(message);
   }
 }
 
@@ -110,15 +127,24 @@ function rebuiltItems({ text, toolCalls }: AssistantMessage): readonly Item[] {
 /**
  * The service's own items in its order, ids included: where it stored them the ids are known to it, and with
  * `store: false` each item carries its whole content, so that the id is not looked up. undefined when they are
- * another API's, or no longer belong to the message's calls.
+ * another API's, no longer belong to the message's calls, or would have to be looked up where nothing is.
  */
-function replayedItems({ providerItems, toolCalls }: AssistantMessage): readonly Item[] | undefined {
+function replayedItems(
+  { providerItems, toolCalls }: AssistantMessage,
+  canLookUp: boolean,
+): readonly Item[] | undefined {
   if (!isRecord(providerItems) || providerItems["api"] !== responsesItems) return undefined;
   const { items } = providerItems as { readonly items?: unknown };
   if (!Array.isArray(items) || !items.every(isRecord)) return undefined;
+  if (!canLookUp && items.some(isNamedAlone)) return undefined;
   const calls = items.filter(({ type }) => type === "function_call");
   const same = calls.length === toolCalls.length && calls.every((call, at) => call["call_id"] === toolCalls[at]?.id);
   return same ? items : undefined;
+}
+
+/** Whether the service has to know an item by its id: a thought that is not sealed in it, or a picture. */
+function isNamedAlone({ type, encrypted_content: sealed }: Item): boolean {
+  return type === "image_generation_call" || (type === "reasoning" && typeof sealed !== "string");
 }
 
 /** Marks what `fromResponses` keeps for replay. */

@@ -50,6 +50,24 @@ describe.each([
   });
 });
 
+test.each([
+  ["a compatible server's", "gemma4", {}, "max_tokens"],
+  ["OpenAI's open", "gpt-oss:20b", {}, "max_tokens"],
+  ["OpenAI's own", "gpt-5.4", {}, "max_completion_tokens"],
+  ["OpenAI's own, by a route,", "openai/o3", {}, "max_completion_tokens"],
+  ["a compatible server's", "gemma4", { extraBody: { max_completion_tokens: 5_000 } }, "max_completion_tokens"],
+] as const)("LIM-10 %s model %s is bounded by the name that it knows: %j, %s", async (_, model, options, name) => {
+  await using simulator = await startSimulator({ rules: [() => ({ text: "done" })] });
+  const adapter = adapterFor(simulator, { api: "chat", model, ...options });
+  await adapter.evaluate("Count.", { settings: { maxOutputTokens: 50 } });
+  await adapterFor(simulator, { api: "chat", model, maxOutputTokens: 60, ...options }).evaluate("Count.");
+  await adapter.evaluate("Count.", { budget: { maxOutputTokens: 70 } });
+  const sent = bodies(simulator).map(({ max_tokens: older, max_completion_tokens: newer }) => ({ older, newer }));
+  const own = "extraBody" in options ? 5_000 : 60;
+  expect(sent.map(({ older, newer }) => (name === "max_tokens" ? older : newer))).toEqual([50, own, 70]);
+  expect(sent.some(({ older, newer }) => (name === "max_tokens" ? newer : older) !== undefined)).toBe(false);
+});
+
 test("LIM-10 a server that knows max_tokens alone is asked by that name, where extraBody has it", async () => {
   await using simulator = await startSimulator({ rules: [() => ({ text: answer })] });
   const adapter = adapterFor(simulator, { api: "chat", extraBody: { max_tokens: 5_000 } });

@@ -175,6 +175,10 @@ describe("pictures that the model made", () => {
         ? [message("Here it is:"), { type: "image_generation_call", id: "ig_1" }]
         : [{ role: "assistant", content: "Here it is:[image image-1.png]" }];
       expect(body?.input.slice(1, -1)).toEqual(items);
+      const settings = { providerOptions: { openai: { store: false } } };
+      await adapter.evaluate("Now a cow.", { session, messages, settings });
+      const unstored = server.requests[2]?.body as { readonly input: readonly unknown[] } | undefined;
+      expect(unstored?.input.slice(1, -1)).toEqual([{ role: "assistant", content: "Here it is:[image image-1.png]" }]);
     },
   );
 });

@@ -79,6 +79,43 @@ test("LOOP-2 with store: false encrypted reasoning is asked for and sent back be
   expect(second?.input[1]).toHaveProperty("encrypted_content");
 });
 
+const lost = { providerOptions: { openai: { store: false } } } as const;
+
+test.each([
+  ["of the evaluation", {}, lost],
+  ["of its extraBody", {}, { providerOptions: { openai: { extraBody: { store: false } } } }],
+  ["of the adapter", { store: false }, {}],
+  ["of the adapter's extraBody", { extraBody: { store: false } }, {}],
+] as const)("LOOP-2 RSN-3 what was stored is not named with the store: false %s", async (_, options, settings) => {
+  await using simulator = await startSimulator({
+    steps: [
+      { reasoning: "look", toolCalls: [{ name: "look_up", arguments: { word: "a" } }] },
+      { reasoning: "say", text: "Found." },
+      { reasoning: "again", text: "Again." },
+      { text: "And again." },
+    ],
+  });
+  const given = { model: "gpt-test", api: "responses", apiKey: "sk-test", baseURL: simulator.baseURL } as const;
+  const first = await openai(given).evaluate(ask.bind({}));
+  const messages = JSON.parse(JSON.stringify(first.messages)) as typeof first.messages;
+  const adapter = openai({ ...given, ...options });
+  const second = await adapter.evaluate("And again?", { messages, settings });
+  expect(second.text).toBe("Again.");
+  const { input } = simulator.requests[2]?.body as { input: { type?: string; content?: string; id?: string }[] };
+  expect(input.map(({ type, content }) => type ?? content)).toEqual([
+    "Look a up.",
+    "function_call",
+    "function_call_output",
+    "Found.",
+    "And again?",
+  ]);
+  expect(input.some(({ id }) => id !== undefined)).toBe(false);
+  // Where the service may look up what it stored, it is named again.
+  expect((await openai(given).evaluate("And now?", { messages })).text).toBe("And again.");
+  const { input: named } = simulator.requests[3]?.body as { input: { type?: string }[] };
+  expect(named.filter(({ type }) => type === "reasoning")).toHaveLength(2);
+});
+
 test.each(apis)("THR-1 over api %s a 429 delays a turn and nothing more", async (api) => {
   const refusal = { status: 429, headers: { "retry-after-ms": "1" }, body: { error: { message: "Slow down." } } };
   await using simulator = await startSimulator({

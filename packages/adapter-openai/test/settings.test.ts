@@ -43,7 +43,7 @@ async function added(
   );
 }
 
-const limits = { responses: "max_output_tokens", chat: "max_completion_tokens" } as const;
+const limits = { responses: "max_output_tokens", chat: "max_tokens" } as const;
 
 describe.each(apis)("over %s", (api) => {
   test("SET-1 only what is set is sent, under the names of the API", async () => {

@@ -30,3 +30,55 @@ export function resolveRef(root: JsonSchema, ref: string): unknown {
     return isRecord(at) && Object.hasOwn(at, key) ? at[key] : undefined;
   }, root);
 }
+
+/** Whether a schema has parts of its own kind, at any remove. */
+export function isRecursive(root: JsonSchema): boolean {
+  const done = new Set<string>();
+  const comesBack = (node: unknown, within: readonly string[]): boolean => {
+    if (typeof node !== "object" || node === null) return false;
+    const { $ref: ref } = node as JsonSchema;
+    if (typeof ref === "string") {
+      if (within.includes(ref)) return true;
+      if (!done.has(ref) && comesBack(resolveRef(root, ref), [...within, ref])) return true;
+      done.add(ref);
+    }
+    return Object.entries(node).some(([key, part]) => !/^(\$defs|definitions)$/.test(key) && comesBack(part, within));
+  };
+  return comesBack(root, ["#"]);
+}
+
+/** Keywords under which schemas stand: one, a list of them, or a record of them. */
+export interface PartKeywords {
+  readonly one: readonly string[];
+  readonly lists: readonly string[];
+  readonly records: readonly string[];
+}
+
+/** The keywords of what a value consists of, or may be one of. */
+export const partKeywords: PartKeywords = {
+  one: ["items", "additionalProperties"],
+  lists: ["anyOf", "oneOf", "prefixItems"],
+  records: ["properties", "patternProperties", "$defs", "definitions"],
+};
+
+/** Maps each of the schemas below a schema. `under`: the keyword, and in a record a slash and the name. */
+export function mapParts(
+  schema: JsonSchema,
+  map: (part: JsonSchema, under: string) => JsonSchema,
+  { one, lists, records }: PartKeywords = partKeywords,
+): JsonSchema {
+  const out: Record<string, unknown> = { ...schema };
+  const mapped = (part: unknown, under: string): unknown => (isRecord(part) ? map(part, under) : part);
+  for (const keyword of one) if (keyword in out) out[keyword] = mapped(out[keyword], keyword);
+  for (const keyword of lists) {
+    const list = out[keyword];
+    if (Array.isArray(list)) out[keyword] = list.map((item) => mapped(item, keyword));
+  }
+  for (const keyword of records) {
+    const record = out[keyword];
+    if (!isRecord(record)) continue;
+    const each = ([name, item]: [string, unknown]) => [name, mapped(item, `${keyword}/${name}`)] as const;
+    out[keyword] = Object.fromEntries(Object.entries(record).map(each));
+  }
+  return out;
+}

@@ -1,6 +1,6 @@
 import { DefinitionError } from "./errors.ts";
 import { describeValue, isRecord, isThenable } from "./values.ts";
-import { type JsonSchema, resolveRef } from "./json-schema.ts";
+import { mapParts, partKeywords, resolveRef, type JsonSchema } from "./json-schema.ts";
 import { awaited, ownChecksOf } from "./own-checks.ts";
 import { noSchema, unprintable } from "./schema-faults.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
@@ -212,29 +212,13 @@ function closedSchema(root: JsonSchema): JsonSchema {
   return open.has("#") ? root : closeIn(root, "#", open);
 }
 
-/** Keywords under which one schema, a list of them or a record of them stand. */
-const one = ["items", "additionalProperties"] as const;
-const lists = ["anyOf", "oneOf", "prefixItems"] as const;
-const records = ["properties", "patternProperties", "$defs", "definitions"] as const;
 /** Keywords beside which a key may belong to another part of the schema. */
 const composing = ["allOf", "anyOf", "oneOf", "$ref", "patternProperties", "unevaluatedProperties", "if"] as const;
 
 /** `path` is the schema's own reference, as far as one can refer to it. */
 function closeIn(schema: JsonSchema, path: string, open: ReadonlySet<string>): JsonSchema {
   if (open.has(path)) return schema;
-  const out: Record<string, unknown> = { ...schema };
-  for (const keyword of one) if (isRecord(out[keyword])) out[keyword] = closeIn(out[keyword], "", open);
-  for (const keyword of lists) {
-    const list = out[keyword];
-    if (Array.isArray(list)) out[keyword] = list.map((item) => (isRecord(item) ? closeIn(item, "", open) : item));
-  }
-  for (const keyword of records) {
-    const record = out[keyword];
-    if (!isRecord(record)) continue;
-    const each = ([name, item]: [string, unknown]) =>
-      [name, isRecord(item) ? closeIn(item, `${path}/${keyword}/${name}`, open) : item] as const;
-    out[keyword] = Object.fromEntries(Object.entries(record).map(each));
-  }
+  const out = mapParts(schema, (part, under) => closeIn(part, under.includes("/") ? `${path}/${under}` : "", open));
   const isPlain = out["type"] === "object" && isRecord(out["properties"]);
   const isOpen = out["additionalProperties"] !== undefined || composing.some((keyword) => keyword in out);
   return isPlain && !isOpen ? { ...out, additionalProperties: false } : out;
@@ -248,7 +232,7 @@ function addOpenRefs(root: JsonSchema, schema: unknown, isWithin: boolean, open:
     open.add($ref);
     addOpenRefs(root, resolveRef(root, $ref), true, open);
   }
-  for (const part of partsOf(schema, [...lists, ...one, ...records])) addOpenRefs(root, part, isWithin, open);
+  for (const part of partsOf(schema, Object.values(partKeywords).flat())) addOpenRefs(root, part, isWithin, open);
   for (const branch of partsOf(schema, ["allOf"])) addOpenRefs(root, branch, true, open);
 }
 
@@ -257,6 +241,6 @@ function partsOf(schema: JsonSchema, keywords: readonly string[]): readonly unkn
   return keywords.flatMap((keyword) => {
     const below = schema[keyword];
     if (Array.isArray(below)) return below;
-    return records.some((name) => name === keyword) && isRecord(below) ? Object.values(below) : [below];
+    return partKeywords.records.some((name) => name === keyword) && isRecord(below) ? Object.values(below) : [below];
   });
 }

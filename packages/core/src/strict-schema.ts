@@ -1,4 +1,5 @@
 import { isRecord } from "./values.ts";
+import { describedSchema, looksAround, sentenceOf, withSentence, type Takes } from "./described-schema.ts";
 import { mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
 
 /** A schema as a strict provider takes it, and the way back for what it answers. */
@@ -15,24 +16,36 @@ export interface StrictSchema {
  */
 const supported = new Set(
   (
-    "type properties required additionalProperties items enum const anyOf oneOf $ref $defs definitions description " +
-    "title default examples $id id pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf " +
+    "type properties required additionalProperties items prefixItems enum const anyOf oneOf $ref $defs definitions " +
+    "description title default examples $id id pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf " +
     "minItems maxItems minLength maxLength"
   ).split(" "),
 );
-/** Annotations and checks that the provider does not enforce: they are left out of what is sent. */
-const dropped = new Set(["default", "examples", "title", "$id", "id", "minLength", "maxLength"]);
+/** Names of a schema, which say nothing to a model. */
+const dropped = new Set(["$id", "id"]);
+/** What not every strict service takes: a fine-tuned model of OpenAI's refuses lengths, for example. */
+const untaken = new Set(["default", "examples", "minLength", "maxLength"]);
+/** What is made strict together with what stands beside it. */
+const parted = new Set(["properties", "required", "additionalProperties", "items", "prefixItems"]);
 const formats = new Set(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]);
+const isTaken: Takes = (keyword, value) => {
+  if (keyword === "format") return formats.has(String(value));
+  return keyword === "pattern" ? !looksAround(value) : !untaken.has(keyword);
+};
 
 /**
- * Every key required, optional ones as nullable, `additionalProperties: false`, `oneOf` as `anyOf`.
- * undefined when the schema cannot be strict: records, tuples, open objects, a root that is no object.
+ * Every key required, optional ones as nullable, `additionalProperties: false`, `oneOf` as `anyOf`, a tuple as a list of
+ * what any of its places takes. What not every strict service takes stands in descriptions, and so does what the one that
+ * is asked would pass over (`ignored`).
+ * undefined when the schema cannot be strict: records, open objects, a root that is no object.
  */
-export function strictSchema(schema: JsonSchema): StrictSchema | undefined {
+export function strictSchema(schema: JsonSchema, ignored?: ReadonlySet<string>): StrictSchema | undefined {
   if (schema["type"] !== "object") return undefined;
+  const takes: Takes = (keyword, value) =>
+    !supported.has(keyword) || (isTaken(keyword, value) && ignored?.has(keyword) !== true);
   try {
     return {
-      schema: tighten(schema),
+      schema: tighten(describedSchema(schema, takes)),
       restore: (value) => dropAbsent({ root: schema, known: new Map() }, schema, value),
     };
   } catch (error) {
@@ -48,18 +61,32 @@ function tighten(schema: unknown): JsonSchema {
   const out: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {
     if (!supported.has(keyword)) throw cannotBeStrict;
-    if (dropped.has(keyword) || (keyword === "format" && !formats.has(String(value)))) continue;
+    if (dropped.has(keyword)) continue;
     if (keyword === "anyOf" || keyword === "oneOf") out["anyOf"] = (value as unknown[]).map(tighten);
-    else if (keyword === "items") out["items"] = tighten(value);
     else if (keyword === "$defs" || keyword === "definitions") out[keyword] = mapValues(value, tighten);
     else if (keyword === "const") Object.assign(out, value === null ? { type: "null" } : { enum: [value] });
-    else if (!["properties", "required", "additionalProperties"].includes(keyword)) out[keyword] = value;
+    else if (!parted.has(keyword)) out[keyword] = value;
   }
+  if ("items" in schema || "prefixItems" in schema) Object.assign(out, tightenItems(schema));
   const types = [schema["type"]].flat();
   if (types.includes("object")) Object.assign(out, tightenObject(schema));
   const typed = ["type", "anyOf", "$ref", "enum"].some((keyword) => keyword in out);
   if (!typed || (types.includes("array") && !("items" in out))) throw cannotBeStrict;
   return "$ref" in out ? aloneIn(out) : out;
+}
+
+/** A tuple is sent as a list of what any place takes; the description says which place takes what. */
+function tightenItems({ prefixItems: places, items: rest, maxItems, description }: JsonSchema): JsonSchema {
+  if (places === undefined) return { items: tighten(rest) };
+  if (!Array.isArray(places)) throw cannotBeStrict;
+  const isClosed = rest === false || (rest === undefined && Number(maxItems) <= places.length);
+  const parts = new Map([...places, ...(isClosed ? [] : [rest])].map((part) => [JSON.stringify(part), tighten(part)]));
+  const [first, ...others] = parts.values();
+  if (first === undefined) throw cannotBeStrict;
+  const length = isClosed ? { maxItems: maxItems ?? places.length } : {};
+  if (others.length === 0) return { ...length, items: first };
+  const order = sentenceOf([["prefix items", places], ...(isClosed ? [] : [["further items", rest] as const])]);
+  return { ...length, ...withSentence({ description }, order), items: { anyOf: [first, ...others] } };
 }
 
 /** Moves the keywords beside a reference around it: a provider refuses them ("$ref cannot have keywords"). */
@@ -106,7 +133,7 @@ function dropAbsent(way: Restoring, schema: unknown, value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   const leaf = leafFor(way, schema, value);
   if (leaf === undefined) return value;
-  if (Array.isArray(value)) return value.map((item) => dropAbsent(way, leaf["items"], item));
+  if (Array.isArray(value)) return value.map((item, at) => dropAbsent(way, itemsAt(leaf, at), item));
   const properties = propertiesOf(leaf);
   const required = requiredOf(leaf);
   const kept = Object.entries(value).filter(([key, item]) => {
@@ -154,7 +181,7 @@ function isFor(way: Restoring, schema: unknown, value: unknown): boolean {
 }
 
 function partsFit(way: Restoring, leaf: JsonSchema, value: object): boolean {
-  if (Array.isArray(value)) return value.every((item) => isFor(way, leaf["items"], item));
+  if (Array.isArray(value)) return value.every((item, at) => isFor(way, itemsAt(leaf, at), item));
   const required = requiredOf(leaf);
   return Object.entries(propertiesOf(leaf)).every(([key, property]) => {
     const item = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
@@ -177,6 +204,11 @@ function withoutNulls(value: object): object {
 
 function propertiesOf(schema: JsonSchema): JsonSchema {
   return isRecord(schema["properties"]) ? schema["properties"] : {};
+}
+
+/** The schema of one place of a list. */
+function itemsAt({ prefixItems, items }: JsonSchema, at: number): unknown {
+  return Array.isArray(prefixItems) && at < prefixItems.length ? prefixItems[at] : items;
 }
 
 function requiredOf(schema: JsonSchema): ReadonlySet<string> {

@@ -126,23 +126,74 @@ describe("OUT-4 strict schemas", () => {
     });
   });
 
-  test("OUT-4 keywords that the provider does not check are left out", () => {
+  test("OUT-4 what not every strict service takes stands in the description", () => {
     const schema = z.object({
-      a: z.string().min(1).max(9),
+      a: z.string().min(1).max(9).describe("A name."),
       b: z.url(),
       c: z.string().default("x"),
       d: z.iso.datetime(),
+      e: z
+        .enum(["x"])
+        .meta({ title: "E", examples: ["x"] })
+        .optional(),
+      f: Named.default({}),
+      g: z.string().regex(/^(?!a)\d$/),
+      h: z.string().regex(/^[(?=]\(?!$/),
     });
-    const { properties } = made(schema).schema as { properties: Record<string, Record<string, unknown>> };
-    expect(properties["a"]).toEqual({ type: "string" });
-    expect(properties["b"]).toEqual({ type: "string" });
-    expect(properties["c"]).toEqual({ type: ["string", "null"] });
-    expect(properties["d"]).toMatchObject({ type: "string", format: "date-time" });
+    expect(made(schema).schema["properties"]).toEqual({
+      a: { type: "string", description: "A name.\nmin length: 1; max length: 9." },
+      b: { type: "string", description: "format: uri." },
+      c: { type: ["string", "null"], description: 'default: "x".' },
+      d: expect.objectContaining({ type: "string", format: "date-time" }),
+      e: {
+        anyOf: [{ type: "string", title: "E", enum: ["x"] }, { type: "null" }],
+        description: 'examples: ["x"].',
+      },
+      f: { anyOf: [{ $ref: "#/$defs/StrictNamed" }, { type: "null" }], description: "default: {}." },
+      g: { type: "string", description: "pattern: ^(?!a)\\d$." },
+      h: { type: "string", pattern: "^[(?=]\\(?!$" },
+    });
+  });
+
+  test("OUT-4 what the service would pass over stands in the description, too", () => {
+    const json = jsonSchemaOf(z.object({ a: z.string().regex(/^a/), b: z.number().min(1).lt(9) }), "input");
+    expect(strictSchema(json, new Set(["pattern", "exclusiveMaximum"]))?.schema["properties"]).toEqual({
+      a: { type: "string", description: "pattern: ^a." },
+      b: { type: "number", minimum: 1, description: "exclusive maximum: 9." },
+    });
+    const unique = { type: "object", properties: { a: { type: "array", items: { type: "null" }, uniqueItems: true } } };
+    expect(strictSchema(unique, new Set(["uniqueItems"]))).toBeUndefined();
+  });
+
+  test("OUT-4 a tuple is a list of what its places take, and the description says which takes what", () => {
+    const schema = z.object({
+      pair: z.tuple([z.number(), z.string().max(3)]).describe("Both."),
+      point: z.tuple([z.number(), z.number()]),
+      rest: z.tuple([z.number()]).rest(z.string()),
+    });
+    const brief = { type: "string", description: "max length: 3." };
+    expect(made(schema).schema["properties"]).toEqual({
+      pair: {
+        type: "array",
+        minItems: 2,
+        maxItems: 2,
+        items: { anyOf: [{ type: "number" }, brief] },
+        description: `Both.\nprefix items: ${JSON.stringify([{ type: "number" }, brief])}.`,
+      },
+      point: { type: "array", minItems: 2, maxItems: 2, items: { type: "number" } },
+      rest: {
+        type: "array",
+        minItems: 1,
+        items: { anyOf: [{ type: "number" }, { type: "string" }] },
+        description: 'prefix items: [{"type":"number"}]; further items: {"type":"string"}.',
+      },
+    });
   });
 
   test.each<[string, z.ZodType]>([
     ["a record", z.object({ r: z.record(z.string(), z.string()) })],
-    ["a tuple", z.object({ t: z.tuple([z.string()]) })],
+    ["a tuple that ends in anything", z.object({ t: z.tuple([z.string()], z.unknown()) })],
+    ["a tuple of nothing", z.object({ t: z.tuple([]) })],
     ["a loose object", z.looseObject({ a: z.string() })],
     ["a loose object within", z.object({ a: z.array(z.looseObject({})) })],
     ["a catchall", z.object({}).catchall(z.string())],
@@ -190,6 +241,23 @@ describe("OUT-4 the way back", () => {
       z.object({ l: z.array(z.object({ a: z.string().optional() })) }),
       { l: [{ a: null }, { a: "x" }] },
       { l: [{}, { a: "x" }] },
+    ],
+    [
+      "a tuple",
+      z.object({ t: z.tuple([z.object({ a: z.string().optional() })]).rest(z.object({ a: z.string().nullable() })) }),
+      { t: [{ a: null }, { a: null }] },
+      { t: [{}, { a: null }] },
+    ],
+    [
+      "a union of tuples",
+      z.object({
+        u: z.union([
+          z.tuple([z.literal("a"), z.object({ n: z.string().optional() })]),
+          z.tuple([z.literal("b"), z.object({ n: z.string().nullable() })]),
+        ]),
+      }),
+      { u: ["b", { n: null }] },
+      { u: ["b", { n: null }] },
     ],
     ["recursion", Tree, { v: 1, kids: [{ v: 2, kids: null }] }, { v: 1, kids: [{ v: 2 }] }],
     ["a shared definition", z.object({ a: Named, b: Named.optional() }), { a: { s: null }, b: null }, { a: {} }],

@@ -1,3 +1,4 @@
+import { checkSchema } from "./check-schema.ts";
 import { badRequest, invalidType, missingParameter, notSupported, unknownParameter } from "./refusal.ts";
 import { isObject, type JsonObject, type SimulatedCall, type SimulatedTool } from "./types.ts";
 
@@ -139,7 +140,7 @@ export function checkTools(tools: readonly SimulatedTool[], choice: unknown, nam
     checkName(name, `tools[${index}].${nameAt}`);
     if (seen.has(name)) throw badRequest(`Tool names must be unique: '${name}'.`, "tools", "invalid_value");
     seen.add(name);
-    if (strict) checkStrict(parameters, `function '${name}'`, "tools.function.parameters");
+    checkSchema({ schema: parameters, strict, isTool: true }, `function '${name}'`, "tools.function.parameters");
   }
   const forced = isObject(choice)
     ? (choice["name"] ?? (isObject(choice["function"]) ? choice["function"]["name"] : undefined))
@@ -153,49 +154,6 @@ export function checkTools(tools: readonly SimulatedTool[], choice: unknown, nam
       "tool_choice",
     );
   }
-}
-
-const forbidden =
-  "allOf oneOf not if prefixItems patternProperties propertyNames uniqueItems minProperties maxProperties".split(" ");
-
-/** The rules of strict schemas. Source: OpenAI's Structured Outputs guide. */
-export function checkStrict(schema: JsonObject, owner: string, param: string): void {
-  const refuse = (context: readonly string[], problem: string): never => {
-    const where = `In context=(${context.map((part) => `'${part}'`).join(", ")}), `;
-    throw badRequest(`Invalid schema for ${owner}: ${where}${problem}`, param, "invalid_json_schema");
-  };
-  const visit = (node: unknown, context: readonly string[]): void => {
-    if (!isObject(node)) return;
-    const keyword = forbidden.find((name) => name in node);
-    if (keyword !== undefined) refuse(context, `'${keyword}' is not permitted.`);
-    const properties = isObject(node["properties"]) ? node["properties"] : undefined;
-    const isObjectType = node["type"] === "object" || (Array.isArray(node["type"]) && node["type"].includes("object"));
-    if (isObjectType || properties !== undefined) {
-      if (node["additionalProperties"] !== false)
-        refuse(context, "'additionalProperties' is required to be supplied and to be false.");
-      const required = new Set(Array.isArray(node["required"]) ? (node["required"] as unknown[]) : []);
-      const missing = Object.keys(properties ?? {}).find((key) => !required.has(key));
-      if (missing !== undefined) {
-        refuse(
-          context,
-          `'required' is required to be supplied and to be an array including every key in properties. Missing '${missing}'.`,
-        );
-      }
-    }
-    for (const [key, inner] of Object.entries(properties ?? {})) visit(inner, [...context, "properties", key]);
-    if (node["items"] !== undefined) visit(node["items"], [...context, "items"]);
-    if (Array.isArray(node["anyOf"]))
-      node["anyOf"].forEach((branch, index) => visit(branch, [...context, "anyOf", String(index)]));
-    for (const [key, inner] of Object.entries(isObject(node["$defs"]) ? node["$defs"] : {}))
-      visit(inner, [...context, "$defs", key]);
-  };
-  if (schema["type"] !== "object" || "anyOf" in schema) {
-    refuse(
-      [],
-      `schema must be a JSON Schema of 'type: "object"', got 'type: ${JSON.stringify(schema["type"]) ?? "None"}'.`,
-    );
-  }
-  visit(schema, []);
 }
 
 /** A call's arguments for rules to read; {} when they are no JSON object. */

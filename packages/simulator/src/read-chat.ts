@@ -5,7 +5,6 @@ import {
   checkMaxTokens,
   checkName,
   checkNumbers,
-  checkStrict,
   checkSupported,
   checkTools,
   listAt,
@@ -13,6 +12,7 @@ import {
   textAt,
   words,
 } from "./check.ts";
+import { checkSchema } from "./check-schema.ts";
 import { badRequest, invalidType } from "./refusal.ts";
 import { readParts, type ReadContent } from "./read-files.ts";
 import type { ReadRequest } from "./read.ts";
@@ -158,7 +158,7 @@ function readFormat(format: unknown): ReadRequest["output"] {
   checkName(name, "response_format.json_schema.name");
   const schema = objectAt(given["schema"], "response_format.json_schema.schema");
   const strict = given["strict"] === true;
-  if (strict) checkStrict(schema, `response_format '${name}'`, "response_format");
+  checkSchema({ schema, strict }, `response_format '${name}'`, "response_format");
   return { name, schema, strict };
 }
 

@@ -5,7 +5,6 @@ import {
   checkMaxTokens,
   checkName,
   checkNumbers,
-  checkStrict,
   checkSupported,
   checkTools,
   listAt,
@@ -13,6 +12,7 @@ import {
   textAt,
   words,
 } from "./check.ts";
+import { checkSchema } from "./check-schema.ts";
 import { badRequest, invalidType, missingParameter, Refusal } from "./refusal.ts";
 import { isObject, type JsonObject, type SimulatedMessage, type SimulatedTool } from "./types.ts";
 import { readParts, type ReadContent } from "./read-files.ts";
@@ -241,6 +241,6 @@ function readFormat(text: unknown): ReadRequest["output"] {
   checkName(name, "text.format.name");
   const schema = objectAt(format["schema"], "text.format.schema");
   const strict = format["strict"] === true;
-  if (strict) checkStrict(schema, `response_format '${name}'`, "text.format.schema");
+  checkSchema({ schema, strict }, `response_format '${name}'`, "text.format.schema");
   return { name, schema, strict };
 }

@@ -189,3 +189,31 @@ test.each([
   });
   expect(loose.status).toBe(200);
 });
+
+const looksAhead = { type: "object", properties: { mail: { type: "string", pattern: "^(?!a)" } } };
+
+test.each([true, false])("SIM-7 a pattern that looks around is refused, strict: %j", async (strict) => {
+  await using simulator = await startSimulator();
+  const text = { format: { type: "json_schema", name: "o", schema: looksAhead, strict } };
+  const tools = [{ type: "function", name: "t", parameters: looksAhead, strict }];
+  for (const answer of [
+    await responses(simulator, { input: "a", text }),
+    await responses(simulator, { input: "a", tools }),
+  ]) {
+    expect([answer.status, errorOf(answer).code]).toEqual([400, "invalid_json_schema"]);
+    expect(errorOf(answer).message).toContain("not supported. Found at $.properties.mail.pattern.");
+  }
+});
+
+test("SIM-7 an output names no keys; a property may be called so, and a tool's input may", async () => {
+  await using simulator = await startSimulator();
+  const record = { type: "object", propertyNames: { type: "string" }, additionalProperties: { type: "string" } };
+  const asked = (schema: object) => ({ format: { type: "json_schema", name: "o", schema, strict: false } });
+  const answer = await responses(simulator, { input: "a", text: asked({ type: "object", properties: { x: record } }) });
+  expect([answer.status, errorOf(answer).code]).toEqual([400, "invalid_json_schema"]);
+  expect(errorOf(answer).message).toContain("In context=('properties', 'x'), 'propertyNames' is not permitted.");
+  const property = { type: "object", properties: { propertyNames: { type: "string" } } };
+  expect((await responses(simulator, { input: "a", text: asked(property) })).status).toBe(200);
+  const tools = [{ type: "function", name: "t", parameters: record, strict: false }];
+  expect((await responses(simulator, { input: "a", tools })).status).toBe(200);
+});
