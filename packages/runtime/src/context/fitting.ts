@@ -181,8 +181,14 @@ export class RunFitting implements Fitting {
     const messages = history.messages();
     const rate = before / charactersIn(this.#measured(request));
     const { summary } = this.#policy;
-    const shortening = shorten(run, messages, { plan, rate, summary, room: this.#room, isReadable: this.#isReadable });
-    const shortened = await run.limits.race(shortening, "request");
+    // What it waits for ends with the limits: its summary ends before this evaluation, as its record has it.
+    const shortened = await shorten(run, messages, {
+      plan,
+      rate,
+      summary,
+      room: this.#room,
+      isReadable: this.#isReadable,
+    });
     if (isFailure(shortened)) return shortened;
     const { elided, summarised, transcript } = shortened;
     history.replace(shortened);
