@@ -111,3 +111,32 @@ it("RSM-15 a deadline that passes while a summary is read from the record leaves
   await expect(adapterOf().evaluate(prompt, { ...of(), deadline: late })).rejects.toMatchObject({ code: "deadline" });
   expect((await adapterOf({ text: "Noted." }).evaluate(prompt, of())).text).toBe("Noted.");
 });
+
+it.each([
+  [true, false],
+  [false, true],
+  [true, true],
+])(
+  "RPL-1 RSM-2 OBS-2 observers around it: %s, and later: %s; a run with a summary replays and goes on",
+  async (...has) => {
+    let time = 1_000;
+    const clock = { now: () => (time += 1), sleep: async () => {} };
+    const adapterIn = (isObserved: boolean, ...steps: readonly ScriptedStep[]) =>
+      modelAdapter(scriptedModel(steps), {
+        clock,
+        throttle: { maxAttempts: 1 },
+        observers: isObserved ? [{ around: (_step, work) => work() }] : [],
+      });
+    const of = (isObserved: boolean) => longChat(adapterIn(isObserved, summary, summary));
+    await using journal = memoryJournal();
+    const [before, after] = has as [boolean, boolean];
+    const first = adapterIn(before, step, line).evaluate(prompt, { ...of(before), run: journal.run("r") });
+    await expect(first).rejects.toThrow("The line");
+    const recorded = (await listed(journal.entries("r"))).flatMap((entry) =>
+      entry.kind === "event" ? entry.event : [],
+    );
+    expect((await replay(prompt, journal.replay("r"), of(after))).events).toEqual(recorded);
+    const second = adapterIn(after, { text: "Noted." }).evaluate(prompt, { ...of(after), run: journal.run("r") });
+    expect((await second).text).toBe("Noted.");
+  },
+);

@@ -53,11 +53,19 @@ export class TapeEvents extends TapeEntries {
     return { event: numbered, isEmitted: true };
   }
 
-  #keptEvent(run: Pick<Run, "core">, now: UnnumberedEvent & { at: number }, recorded: JournalEntry): NumberedEvent {
+  #keptEvent(
+    run: Pick<Run, "core" | "evaluationId">,
+    now: UnnumberedEvent & { at: number },
+    recorded: JournalEntry,
+  ): NumberedEvent {
     if (recorded.kind !== "event") {
       this.diverge({ what: "event", path: "type", recorded: recorded.kind, now: now.type });
     }
     const { event } = recorded;
+    // Observers begin a summary a little later than it begins without them.
+    if (run.evaluationId !== this.evaluationId && "durationMs" in event && "durationMs" in now) {
+      now = { ...now, durationMs: event.durationMs };
+    }
     const found = isSameEvent(event, now)
       ? undefined
       : differenceIn(comparable(event), comparable(toJsonValue(now)?.value));
