@@ -100,7 +100,7 @@ export class RunFitting implements Fitting {
     const sent = this.#measured(request);
     this.#rate = (known && rateOf(sent, known)) ?? this.#rate;
     const before = estimateOf(sent, known, this.#rate);
-    if (before <= compactAt * this.#room) return request;
+    if (before <= compactAt * this.#room || this.#staysAsRecorded(run)) return request;
     const room = this.#room;
     const plan = this.#plan(request, before, { target: compactTo * room, most: compactAt * room, room });
     if (Math.min(before, plan.tokens) > this.#room) return this.#tooLong(plan, before);
@@ -112,6 +112,7 @@ export class RunFitting implements Fitting {
     if (refused.failure !== "provider" || refused.reason !== "context_length") return undefined;
     if (this.#refusals >= mostRefusals) return undefined;
     const run = this.#running();
+    if (this.#staysAsRecorded(run)) return undefined;
     const before = estimateOf(this.#measured(request), run.knownCost, this.#rate);
     this.#room = Math.min(this.#room, before);
     const target = (this.#policy.compactTo / 2) * this.#room;
@@ -119,6 +120,10 @@ export class RunFitting implements Fitting {
     if (isEmpty(plan)) return undefined;
     this.#refusals += 1;
     return this.#carryOut(plan, request, { before, why: "refused" });
+  }
+
+  #staysAsRecorded(run: Run): boolean {
+    return run.tape?.keepsHistory(run, this.#policy.summary !== undefined) === true;
   }
 
   remember(messages: readonly Message[]): void {
