@@ -228,7 +228,7 @@ function changesOf(shared: Shared): Pick<Journal, "cancel" | "copy" | "remove" |
       if (target === undefined) throw new DefinitionError("copy needs a journal that createJournal made.");
       await readBegun(shared, id);
       if ((await read(target, id)).length > 0) throw existsAlready(id);
-      await copyRun(store, target.store, id);
+      await copyRun(store, target, id);
     },
     async remove(id) {
       shared.assertOpen();

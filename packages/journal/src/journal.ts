@@ -65,7 +65,10 @@ export interface Journal extends AsyncDisposable {
    * AbortedError; one that a limit ended does not go on. false: it had ended with an answer or for good.
    */
   cancel(id: string, reason?: string): Promise<boolean>;
-  /** Copies a run under the same id, as a whole or not at all. @throws {JournalError} "exists", "not_found". */
+  /**
+   * Copies a run under the same id, as a whole or not at all.
+   * @throws {JournalError} "exists", "not_found". {DefinitionError} for a run that shows a secret of the other journal.
+   */
   copy(id: string, to: Journal): Promise<void>;
   /** Removes a run, also one that has not ended; its session and effects stay. */
   remove(id: string): Promise<void>;

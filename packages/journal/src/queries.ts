@@ -74,10 +74,10 @@ export async function* followEntries(
 export function describeRun(id: string, run: ReadRun, tornBytes: number): RunDescription {
   const standing = standingEntries(run.entries);
   const { saved } = run.summary();
-  // An attempt of which nothing stands was an attempt all the same.
+  // An attempt of which nothing stands has changed the run all the same.
   const updatedAt = run.entries.at(-1)?.at ?? saved.updatedAt;
   return Object.freeze({
-    ...summaryOf(id, { ...saved, updatedAt, attempts: Math.max(1, run.attempt) }),
+    ...summaryOf(id, { ...saved, updatedAt }),
     params: recordedParams(standing),
     timeline: Object.freeze(timelineOf(standing, endsNotKnown(run.entries))),
     tornBytes,

@@ -1,7 +1,7 @@
 // A run as it is read: all of its entries, and the last writer.
 import { JournalError } from "@proviso/core";
 import type { JournalEntry } from "@proviso/runtime/recording";
-import { isEmptyEnd, standingEntries } from "@proviso/runtime/recording";
+import { entriesToReplay, isEmptyEnd, standingEntries } from "@proviso/runtime/recording";
 import { entriesOf } from "./format.ts";
 import { frameCheck } from "./read-frames.ts";
 import type { Frame, JournalStore } from "./store.ts";
@@ -21,7 +21,7 @@ export interface ReadRun {
   /** The mark of the last frame; undefined: there is none. */
   readonly endedBy: string | undefined;
   readonly forkOf: SavedSummary["forkOf"];
-  /** The summary of what stands, or of the part of it that an attempt goes on from. */
+  /** The summary of what stands; with `kept`, that of an attempt which goes on from these entries of it. */
   summary(kept?: readonly JournalEntry[]): Summary;
 }
 
@@ -65,6 +65,13 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     saved ??= readSummary(frame.summary);
   }
   const forkOf = saved?.forkOf;
+  const summed = (of: readonly JournalEntry[], before?: SavedSummary): Summary => {
+    const summary = new Summary(forkOf, before);
+    for (const entry of of) summary.add(entry);
+    // One of which nothing stands was an attempt all the same.
+    summary.saved.attempts = Math.max(1, attempt);
+    return summary;
+  };
   return {
     entries,
     length: entries.length,
@@ -74,15 +81,11 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
     endedBy,
     forkOf,
     summary(kept) {
-      const summary = summaryFrom(standingEntries(entries), new Summary(forkOf));
-      return kept === undefined ? summary : summaryFrom(kept, new Summary(forkOf, summary.saved));
+      if (kept === undefined) return summed(standingEntries(entries));
+      // Attempts before that were lost at their beginning have changed nothing either.
+      return summed(kept, summed(entriesToReplay(entries)).saved);
     },
   };
-}
-
-function summaryFrom(entries: readonly JournalEntry[], summary: Summary): Summary {
-  for (const entry of entries) summary.add(entry);
-  return summary;
 }
 
 /** Whether nothing has been kept since the run was read, and no other run has its id: its last frame alone is read. */

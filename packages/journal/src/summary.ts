@@ -33,7 +33,7 @@ export interface SavedSummary {
 
 /** Follows the entries of a run. */
 export class Summary {
-  /** What they come to so far. */
+  /** What they come to so far. The number of attempts is not among them: a reader or a writer of the run says it. */
   readonly saved: { -readonly [K in keyof SavedSummary]: SavedSummary[K] };
   #own: string | undefined;
   readonly #steps = new StepCounter();
@@ -60,7 +60,6 @@ export class Summary {
     const { saved } = this;
     saved.updatedAt = entry.at;
     saved.steps += this.#steps.add(entry);
-    if ("attempt" in entry && entry.attempt > saved.attempts) saved.attempts = entry.attempt;
     const content = knownContent(entry);
     // What has to be made yet says nothing more to a summary.
     if (content === undefined) return;

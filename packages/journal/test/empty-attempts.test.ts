@@ -72,6 +72,9 @@ describe("an attempt that ends before anything new has happened", () => {
     await expect(evaluate([], { budget, run: journal.run("r") })).rejects.toMatchObject({ code: "budget" });
     expect(await listed(journal.list({ state: "suspended" }))).toMatchObject([{ id: "r", pending: { callId: "c1" } }]);
     await journal.resolve(token, { allowed: true });
+    // Attempts that came to nothing count where the run is described, and where it is listed.
+    expect((await described(journal)).attempts).toBe(2);
+    expect(await listed(journal.list())).toMatchObject([{ attempts: 2 }]);
     await evaluate([{ text: "Done." }], { run: journal.run("r") });
     expect(world.done).toHaveLength(1);
   });
@@ -98,7 +101,8 @@ describe("an attempt that ends before anything new has happened", () => {
     // Another one that adds nothing leaves what stood before both.
     const again = evaluate([], { budget, run: left.run("r", { takeOver: true }) });
     await expect(again).rejects.toMatchObject({ code: "budget" });
-    expect(await left.describe("r")).toMatchObject({ state: "failed", steps: 2 });
+    expect(await left.describe("r")).toMatchObject({ state: "failed", steps: 2, attempts: 3 });
+    expect(await listed(left.list())).toMatchObject([{ state: "failed", steps: 2, attempts: 3 }]);
     await expect(evaluate([], { run: left.replay("r") })).rejects.toMatchObject({ code: "throttled" });
   });
 
@@ -117,5 +121,16 @@ describe("an attempt that ends before anything new has happened", () => {
     await evaluate([{ text: "Done." }], {});
     const ended = (await listed(journal.entries("r"))).findLast(({ kind }) => kind === "ended");
     expect(ended?.at).toBe(environment.clock.now());
+  });
+
+  it("RSM-15 VIEW-13 a request that is asked again is no attempt of its run", async () => {
+    await using journal = memoryJournal();
+    const environment = fakeEnvironment();
+    const model = scriptedModel([limited, limited, { text: "Done." }]);
+    const evaluating = modelAdapter(model, environment).evaluate("Hello.", { run: journal.run("r") });
+    await environment.clock.advance(600_000);
+    expect((await evaluating).text).toBe("Done.");
+    expect((await described(journal)).attempts).toBe(1);
+    expect(await listed(journal.list())).toMatchObject([{ attempts: 1 }]);
   });
 });

@@ -309,6 +309,21 @@ describe("a journal", () => {
     expect([await idsSince(at), await idsSince(at + 1)]).toEqual([["r1"], []]);
   });
 
+  it("JRN-6 JRN-7 a run that shows a secret of another journal is not copied there", async () => {
+    const { journal } = await recorded();
+    const other = memoryJournal({ secrets: ["Done."] });
+    const refused = journal.copy("r1", other);
+    await expect(refused).rejects.toThrow(
+      /^Entry \d+ of the run "r1" shows a secret of the journal that it is copied to/,
+    );
+    await expect(refused).rejects.toMatchObject({ code: "definition" });
+    expect(await other.describe("r1")).toBeUndefined();
+    await recorded(other, "r2");
+    const third = memoryJournal({ secrets: ["Done."] });
+    await other.copy("r2", third);
+    expect(await listed(third.entries("r2"))).toEqual(await listed(other.entries("r2")));
+  });
+
   it("JRN-7 a run is copied whole, removed, and pruned when it has ended", async () => {
     const { journal } = await recorded();
     await recorded(journal, "r2");

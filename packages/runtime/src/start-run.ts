@@ -82,8 +82,11 @@ function noRunInside(): unknown {
 /** The limits of a recorded evaluation are met again where the record says it; time passes outside the record. */
 function limitsOf({ world }: Setup, options: EvaluateOptions, { nesting, tape, enclosing }: Surroundings): Limits {
   const ends = enclosing?.among.map(({ signal }) => signal);
-  if (nesting !== undefined)
-    return openLimits(options, nesting.run.tape?.clock ?? world.clock, inheritedLimits(nesting));
+  if (nesting !== undefined) {
+    const { tape: around } = nesting.run;
+    const limits = openLimits(options, around?.clock ?? world.clock, inheritedLimits(nesting));
+    return isInsideCall(nesting) ? limits : (around?.limits(limits) ?? limits);
+  }
   if (tape === undefined) return openLimits(options, world.clock, undefined, ends);
   const { deadline, budget, signal: given } = options;
   const signal = given === undefined ? tape.signal : AbortSignal.any([given, tape.signal]);

@@ -100,7 +100,7 @@ export class RunFitting implements Fitting {
     const sent = this.#measured(request);
     this.#rate = (known && rateOf(sent, known)) ?? this.#rate;
     const before = estimateOf(sent, known, this.#rate);
-    if (before <= compactAt * this.#room) return request;
+    if (before <= compactAt * this.#room || this.#staysAsRecorded(run)) return request;
     const room = this.#room;
     const plan = this.#plan(request, before, { target: compactTo * room, most: compactAt * room, room });
     if (Math.min(before, plan.tokens) > this.#room) return this.#tooLong(plan, before);
@@ -112,6 +112,7 @@ export class RunFitting implements Fitting {
     if (refused.failure !== "provider" || refused.reason !== "context_length") return undefined;
     if (this.#refusals >= mostRefusals) return undefined;
     const run = this.#running();
+    if (this.#staysAsRecorded(run)) return undefined;
     const before = estimateOf(this.#measured(request), run.knownCost, this.#rate);
     this.#room = Math.min(this.#room, before);
     const target = (this.#policy.compactTo / 2) * this.#room;
@@ -119,6 +120,10 @@ export class RunFitting implements Fitting {
     if (isEmpty(plan)) return undefined;
     this.#refusals += 1;
     return this.#carryOut(plan, request, { before, why: "refused" });
+  }
+
+  #staysAsRecorded(run: Run): boolean {
+    return run.tape?.keepsHistory(run, this.#policy.summary !== undefined) === true;
   }
 
   remember(messages: readonly Message[]): void {
@@ -181,8 +186,14 @@ export class RunFitting implements Fitting {
     const messages = history.messages();
     const rate = before / charactersIn(this.#measured(request));
     const { summary } = this.#policy;
-    const shortening = shorten(run, messages, { plan, rate, summary, room: this.#room, isReadable: this.#isReadable });
-    const shortened = await run.limits.race(shortening, "request");
+    // What it waits for ends with the limits: its summary ends before this evaluation, as its record has it.
+    const shortened = await shorten(run, messages, {
+      plan,
+      rate,
+      summary,
+      room: this.#room,
+      isReadable: this.#isReadable,
+    });
     if (isFailure(shortened)) return shortened;
     const { elided, summarised, transcript } = shortened;
     history.replace(shortened);

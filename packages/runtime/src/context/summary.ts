@@ -45,7 +45,9 @@ export async function summarise(
     const room = adapter === run.adapter ? of.room : await roomOf(internals);
     const free = (room - promptTokens - options.maxTokens) / usualRate / margin;
     let summary = of.earlier;
-    const entries = await Promise.all(of.messages.map((message) => entryOf(run, message)));
+    const reading = Promise.all(of.messages.map((message) => entryOf(run, message)));
+    const entries = await run.limits.race(reading, "request");
+    if (isFailure(entries)) return entries;
     for (const conversation of piecesOf(entries, Math.max(shortestPiece, Math.floor(free)))) {
       const { output } = await internals.evaluate(
         summaryPrompt(options, { conversation, earlier: summary }),

@@ -197,6 +197,11 @@ export interface Tape<Run> extends TapeNumbers {
   endsLoop(run: Run, code: EvaluationFailure["code"] | undefined, isMet: () => boolean): boolean;
   /** Why an answer is not whole, where a budget's limit is the reason. `text`: that of the answer, if there is one. */
   cut(run: Run, ask: () => Failure | undefined, text?: string): Failure | undefined;
+  /**
+   * Whether the history stays as it is before what comes next: the record has no such shortening of it there, and may differ
+   * from what there is now. `summarises`: whether there would be a summary.
+   */
+  keepsHistory(run: Run, summarises: boolean): boolean;
   /** Whether a refused request goes out once more without its limit. `lift`: takes the limit away where there is one. */
   lifts(run: Run, lift: () => boolean): boolean;
   /** Whether the next request is answered from the record, so that it waits for no pace. */

@@ -91,6 +91,10 @@ export class ReadTape {
     return this.inside.over(run);
   }
 
+  keepsHistory(): boolean {
+    return false;
+  }
+
   isKept(): boolean {
     return true;
   }

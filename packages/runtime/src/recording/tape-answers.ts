@@ -159,9 +159,11 @@ export class TapeAnswers extends TapeEvents {
         end === stoppedTurn ? (end as never) : this.#answerFrom(run, end),
       );
     }
-    const isWhole = asked.same === 0 && given.same > 0;
-    const now = isWhole ? this.#hashes.whole(run, request) : given;
-    const found = this.#hashes.difference(asked, now.now());
+    let found = this.#hashes.difference(asked, given.now());
+    // One that was compared with nothing was kept as a whole.
+    if (found !== undefined && asked.same === 0) {
+      found = this.#hashes.difference(asked, this.#hashes.whole(run, request).now());
+    }
     if (found !== undefined) this.differ(asked, { what: "request", ...found });
     for (const delta of this.prefix.deltas()) onDelta?.(deltaOf(delta));
     const answered = this.prefix.take("answered");

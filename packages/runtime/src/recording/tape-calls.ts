@@ -54,8 +54,12 @@ export class TapeCalls extends TapeAnswers {
     const delivery: Delivery = { ...this.deliveryTo(run), passed: (entry) => this.#passed(entry) };
     const kept = await keptCalls(run, calls, this.prefix, delivery);
     if (typeof kept === "object" && "fault" in kept) return this.fail(new TapeFault("state", kept.fault));
-    if (this.prefix.isEmpty()) this.goLiveUnlessEnded();
-    else this.prefix.passResumption();
+    if (this.prefix.isEmpty()) {
+      // What a limit ends here has added nothing to the record.
+      const stop = kept && run.limits.check("tool");
+      if (kept !== undefined && stop !== undefined) return { ...kept, stop };
+      this.goLiveUnlessEnded();
+    } else this.prefix.passResumption();
     if (kept === undefined || kept.answers.includes(undefined)) {
       if (this.isReplay) await this.#suspendedAgain(run, delivery);
       // What a call left that has no end yet is no other call: the record ends while it runs.

@@ -8,6 +8,7 @@ import type { NumberedEvent } from "./contract.ts";
 import type { EntryContent, JournalEntry, RecordedEvent } from "./entries.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
 import { TapeFault } from "./fault.ts";
+import { emitEntry } from "./kept-calls.ts";
 import { TapeEntries } from "./tape-entries.ts";
 
 /** Events that a record does not hold: they follow from its deltas. */
@@ -15,6 +16,16 @@ const derived = new Set(["text.delta", "text.reset", "output.delta", "reasoning.
 
 function isDerived({ type }: { readonly type: string }): boolean {
   return derived.has(type);
+}
+
+/** Whether a summary of the history begins here: its id is made up. */
+function isOfSummary(entry: JournalEntry): boolean {
+  return entry.kind === "drew" && typeof entry.value === "string";
+}
+
+/** Whether the history was shortened here, without a summary or behind it. */
+function isShortening(entry: JournalEntry): boolean {
+  return entry.kind === "event" && entry.event.type === "history.compacted";
 }
 
 /** What is counted anew in each attempt. */
@@ -43,6 +54,7 @@ export class TapeEvents extends TapeEntries {
         event.at = this.now;
         return { event: run.core.number(event), isEmitted: this.isReplay };
       }
+      if (event.type === "provider.requested") this.#passShortening();
       const recorded = this.prefix.peek();
       if (recorded !== undefined) return this.#keptEvent(run, event, recorded);
       this.goLive();
@@ -53,11 +65,39 @@ export class TapeEvents extends TapeEntries {
     return { event: numbered, isEmitted: true };
   }
 
-  #keptEvent(run: Pick<Run, "core">, now: UnnumberedEvent & { at: number }, recorded: JournalEntry): NumberedEvent {
+  keepsHistory(run: Run, summarises: boolean): boolean {
+    const next = this.isLive || run.isInside ? undefined : this.prefix.look();
+    if (next === undefined || next.kind === "stopped" || !this.isAdopted(next)) return false;
+    if (summarises ? isOfSummary(next) : isShortening(next)) return false;
+    this.differ(next, { what: "event", path: "type", recorded: next.kind, now: "history.compacted" });
+    return true;
+  }
+
+  /** Passes what shortened the recorded history where that is not shortened now: its summaries, and the event. */
+  #passShortening(): void {
+    for (;;) {
+      const next = this.prefix.peek();
+      if (next === undefined || this.main === undefined || !this.isAdopted(next)) return;
+      if (!isOfSummary(next) && !isShortening(next)) return;
+      this.differ(next, { what: "event", path: "type", recorded: next.kind, now: "provider.requested" });
+      this.prefix.take(next.kind);
+      emitEntry(next, this.deliveryTo(this.main));
+    }
+  }
+
+  #keptEvent(
+    run: Pick<Run, "core" | "evaluationId">,
+    now: UnnumberedEvent & { at: number },
+    recorded: JournalEntry,
+  ): NumberedEvent {
     if (recorded.kind !== "event") {
       this.diverge({ what: "event", path: "type", recorded: recorded.kind, now: now.type });
     }
     const { event } = recorded;
+    // Observers begin a summary a little later than it begins without them.
+    if (run.evaluationId !== this.evaluationId && "durationMs" in event && "durationMs" in now) {
+      now = { ...now, durationMs: event.durationMs };
+    }
     const found = isSameEvent(event, now)
       ? undefined
       : differenceIn(comparable(event), comparable(toJsonValue(now)?.value));

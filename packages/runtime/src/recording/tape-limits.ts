@@ -1,4 +1,4 @@
-import type { Budget, BudgetTracker, Deadline, Usage } from "@proviso/core";
+import type { BudgetTracker, Deadline, Usage } from "@proviso/core";
 import type { EvaluationPhase } from "@proviso/core/internal";
 import type { Wanted } from "../budget-room.ts";
 import { nothingWanted, type Granted } from "../budgets.ts";
@@ -12,16 +12,20 @@ export type Asked = "check" | "checkRequest" | "unpriced" | "reserve" | "stopped
 /** How a record answers for limits. */
 export interface LimitRecord {
   /** Whether all comes from the record: the limits themselves are not asked. */
-  isReplay(): boolean;
+  readonly isReplay: boolean;
   /** Whether nothing can come from the record any more. */
-  isLive(): boolean;
+  readonly isLive: boolean;
+  /** Whether others spend from the budget, too: it was charged for the recorded requests already. */
+  readonly isShared: boolean;
+  /** Whether the record has more that the evaluation comes to: a budget of today is not asked about that. */
+  goesOn(): boolean;
   /** Takes a limit that the record says was met by this question now; undefined: none. */
-  taken(by: Asked): Failure | undefined;
+  takeStop(by: Asked): Failure | undefined;
   /** A limit was met. */
-  met(by: Asked, why: Failure): void;
+  meet(by: Asked, why: Failure): void;
   /**
-   * What earlier attempts spent that the evaluation does not come to again, once it has come to the end of the record;
-   * undefined: it has not.
+   * What earlier attempts spent that the evaluation does not come to again, for its own budget, once; undefined: nothing
+   * more.
    */
   spentBefore(): Usage | undefined;
 }
@@ -30,18 +34,12 @@ export interface LimitRecord {
 export class RecordedLimits implements Limits {
   readonly #limits: Limits;
   readonly #record: LimitRecord;
-  /** A budget that others spend from too was charged for the recorded requests already. */
-  readonly #isShared: boolean;
-  /** Whether the evaluation's own budget has what earlier attempts spent. */
-  #isCharged: boolean;
   /** The limit that a replay has met. */
   #met: Failure | undefined;
 
-  constructor(limits: Limits, record: LimitRecord, budget: Budget | BudgetTracker | undefined) {
+  constructor(limits: Limits, record: LimitRecord) {
     this.#limits = limits;
     this.#record = record;
-    this.#isShared = budget !== undefined && "reserve" in budget;
-    this.#isCharged = budget === undefined || this.#isShared;
   }
 
   get unrecorded(): Limits {
@@ -84,10 +82,17 @@ export class RecordedLimits implements Limits {
     // A limit may have been met while the request waited for room, which a replay does not.
     const before = this.#fromRecord("reserve", "request") ?? this.#fromRecord("race", "request");
     if (before !== undefined) return before;
-    if (!this.#record.isLive() && this.#isShared) return nothingWanted;
+    if (this.#record.goesOn()) return this.#answeredByRecord();
     this.#charge();
     const granting = this.#limits.reserve(wanted);
     return granting instanceof Promise ? granting.then((granted) => this.#granted(granted)) : this.#granted(granting);
+  }
+
+  /** A request that the record answers finds room in any budget, and costs what it has cost. */
+  #answeredByRecord(): Granted {
+    const { budget } = this.#limits;
+    if (budget === undefined || this.#record.isShared) return nothingWanted;
+    return { ...nothingWanted, settle: (actual) => charge(budget, actual) };
   }
 
   race<T>(work: Promise<T>, phase: EvaluationPhase, onStop?: OnStop): Promise<T | LimitFailure> {
@@ -98,11 +103,11 @@ export class RecordedLimits implements Limits {
     }
     const racing = this.#limits.race(work, phase, (fired) => {
       const stopped = onStop?.(fired) ?? fired;
-      this.#record.met("race", stopped);
+      this.#record.meet("race", stopped);
       return stopped;
     });
     // Only the turn of an agent that is read from a record ends like that; else there is one promise less.
-    if (this.#record.isLive()) return racing;
+    if (this.#record.isLive) return racing;
     return racing.then((ended) =>
       (ended as unknown) === stoppedTurn ? (this.#fromRecord("race", phase) as LimitFailure) : ended,
     );
@@ -114,40 +119,46 @@ export class RecordedLimits implements Limits {
 
   /** Whether the limits alone decide. */
   #isLive(): boolean {
-    return this.#met === undefined && this.#record.isLive();
+    return this.#met === undefined && this.#record.isLive;
   }
 
   #granted(granted: Granted | Failure): Granted | Failure {
-    if (isFailure(granted)) this.#record.met("reserve", granted);
+    if (isFailure(granted)) this.#record.meet("reserve", granted);
     return granted;
   }
 
   #asked(by: Asked, phase: EvaluationPhase, ask: () => Failure | undefined): Failure | undefined {
     if (!this.#isLive()) {
       const before = this.#fromRecord(by, phase);
-      if (before !== undefined || this.#record.isReplay()) return before;
+      if (before !== undefined || this.#record.isReplay) return before;
     }
-    this.#charge();
-    const why = ask();
-    if (why !== undefined) this.#record.met(by, why);
+    const why = this.#record.goesOn() ? this.#limits.stopped(phase) : this.#askedNow(ask);
+    if (why !== undefined) this.#record.meet(by, why);
     return why;
   }
 
+  #askedNow(ask: () => Failure | undefined): Failure | undefined {
+    this.#charge();
+    return ask();
+  }
+
   #charge(): void {
-    const spent = this.#isCharged ? undefined : this.#record.spentBefore();
-    if (spent === undefined) return;
-    this.#isCharged = true;
-    this.#limits.budget?.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(spent);
+    const spent = this.#record.spentBefore();
+    if (spent !== undefined && this.#limits.budget !== undefined) charge(this.#limits.budget, spent);
   }
 
   #fromRecord(by: Asked, phase: EvaluationPhase): Failure | undefined {
     if (this.#isLive()) return undefined;
-    this.#met ??= this.#record.taken(by);
+    this.#met ??= this.#record.takeStop(by);
     if (this.#met === undefined) return undefined;
     return isLimit(this.#met) || by === "check" || by === "checkRequest" || by === "reserve" || by === "unpriced"
       ? { ...this.#met, phase }
       : undefined;
   }
+}
+
+function charge(budget: BudgetTracker, spent: Usage): void {
+  budget.reserve({ inputTokens: 0, outputTokens: 0 })?.settle(spent);
 }
 
 function isLimit({ stop }: Failure): boolean {

@@ -7,33 +7,30 @@ import {
   type Prompt,
   type PromptOverride,
   type RunFacts,
-  type Usage,
 } from "@proviso/core";
 import { addUsage, isDeadline } from "@proviso/core/internal";
 import { isSaved } from "../content/saved-sessions.ts";
 import type { World } from "../environment.ts";
 import { spent } from "../failing.ts";
 import { abortedFailure, errorOf, type Failure } from "../failures.ts";
-import { remainingMs, type Limits } from "../limits.ts";
+import { remainingMs } from "../limits.ts";
 import type { Run, Setup } from "../run.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { Transaction } from "../transactions/transaction.ts";
 import { begunEntry, givenEntry, lastGiven, recallHistory } from "./begun.ts";
 import type { EvaluationOutcome, Tape } from "./contract.ts";
 import { endedEmpty } from "./empty-attempts.ts";
-import type { EntryContent } from "./entries.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 import { runError, TapeFault } from "./fault.ts";
 import { limitMetBy } from "./in-time.ts";
 import { recordedSession, type RecordedSession } from "./session.ts";
 import { mayGoOnAfter, openEndOf } from "./passing-failures.ts";
 import { stepsIn } from "./steps.ts";
-import { TapeCalls } from "./tape-calls.ts";
+import { TapeStops } from "./tape-stops.ts";
 import { messagesLeft, optionsToAnswerAgain } from "./answered-again.ts";
 import { flat } from "./kept-entry.ts";
-import { countedUnanswered, spentBefore, type Unanswered } from "./unanswered.ts";
 import { cutEntry, restoredCut } from "./cut-answers.ts";
-import { RecordedLimits, restoredFailure, savedFailure, type Asked } from "./tape-limits.ts";
+import { savedFailure } from "./tape-limits.ts";
 
 /** An evaluation whose run was cancelled before its end was kept has no answer: the record has none. */
 function cancelledError(run: Run, { reason }: AbortSignal): EvaluationFailure {
@@ -47,15 +44,10 @@ function messagesOf(outcome: EvaluationOutcome): readonly Message[] {
 }
 
 /** The record of one run, as its evaluation goes through it. */
-export class RecordedTape extends TapeCalls implements Tape<Run> {
+export class RecordedTape extends TapeStops implements Tape<Run> {
   readonly #options: EvaluateOptions;
   #session: RecordedSession | undefined;
   #stopListening: (() => void) | undefined;
-  /** Whether calls overlap that are not recorded yet, and the limit that was met meanwhile. */
-  #overlapping = false;
-  #stoppedThem: EntryContent | undefined;
-  /** What requests without an answer cost in earlier attempts; undefined: nothing. */
-  readonly #unanswered: Unanswered | undefined;
 
   constructor(
     source: RunSource,
@@ -64,7 +56,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   ) {
     super(source, opened, world, around);
     this.#options = options;
-    this.#unanswered = opened.unanswered ?? countedUnanswered(opened.entries);
+    this.budget = options.budget;
   }
 
   setup<S extends Pick<Setup, "world">>(setup: S): S {
@@ -83,25 +75,6 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     return this.core;
   }
 
-  limits(limits: Limits): Limits {
-    const record = {
-      isReplay: () => this.isReplay,
-      isLive: () => this.isLive,
-      taken: (by: Asked) => {
-        const entry = this.isLive ? undefined : this.prefix.nextStop(by);
-        if (entry?.produced !== undefined) this.turn?.hasProduced(entry.produced);
-        return entry && restoredFailure(entry.failure);
-      },
-      met: (by: Asked, why: Parameters<typeof savedFailure>[0]) => this.#met(by, why),
-      spentBefore: (): Usage | undefined => {
-        const { entries } = this.opened;
-        if (this.isReplay || (!this.isLive && this.prefix.look() !== undefined)) return undefined;
-        return spentBefore(entries, this.#unanswered);
-      },
-    };
-    return new RecordedLimits(limits, record, this.#options.budget);
-  }
-
   async override(resolve: () => Promise<PromptOverride | undefined>): Promise<PromptOverride | undefined> {
     const begun = this.opened.entries[0];
     // What goes on with another prompt may have another one.
@@ -114,7 +87,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     this.prefix.own.add(run.evaluationId);
     if (run.nesting !== undefined) return;
     this.main = run;
-    if (this.#unanswered !== undefined) run.usage = addUsage(run.usage, this.#unanswered.own);
+    if (this.unansweredSoFar !== undefined) run.usage = addUsage(run.usage, this.unansweredSoFar.own);
     const { promptName } = run;
     const begun = this.opened.entries[0];
     if (begun !== undefined) {
@@ -183,20 +156,6 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       attempt: this.attempt,
       keptSteps: this.isReplay ? 0 : stepsIn(this.opened.entries),
     });
-  }
-
-  callsOverlap(run: Run): void {
-    if (!run.isInside) this.#overlapping = !this.isInTurn;
-  }
-
-  stops(run: Run, stop?: Failure): void {
-    // What a turn's own failure has stopped has met no limit.
-    if (run.isInside || this.turn?.hasFailed() === true) return;
-    // An evaluation inside the call, or its handler, may have met the limit first.
-    if (stop?.stop === "deadline" || stop?.stop === "aborted" || stop?.stop === "budget") this.#met("race", stop);
-    const content = this.#stoppedThem;
-    [this.#overlapping, this.#stoppedThem] = [false, undefined];
-    if (content !== undefined) this.append(this.evaluationId, content);
   }
 
   async end(run: Run, outcome: EvaluationOutcome): Promise<EvaluationOutcome> {
@@ -283,17 +242,5 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
       runId: this.runId,
       divergence: fault.divergence,
     });
-  }
-
-  #met(by: Asked, why: Parameters<typeof savedFailure>[0]): void {
-    // What ends the wait for its resources comes after its end.
-    if (this.fault !== undefined || this.main === undefined || this.main.ended || this.isStopped) return;
-    this.isStopped = true;
-    if (!this.isLive) return;
-    const of = this.turn === undefined ? {} : { produced: this.turn.produced() };
-    const content = { kind: "stopped", by, failure: savedFailure(why), ...of } as const;
-    // What has ended by itself stands, and is recorded when the slowest has ended: the limit comes behind it.
-    if (this.#overlapping) this.#stoppedThem = content;
-    else this.append(this.evaluationId, content);
   }
 }

@@ -57,13 +57,16 @@ export function unansweredBefore(
 
 /**
  * Returns what a run has spent that its evaluation does not come to again: requests without an answer, and all that
- * evaluations inside its calls did which stand.
+ * evaluations inside its calls did which stand. `own` are the evaluations that it comes to.
  */
-export function spentBefore(standing: readonly JournalEntry[], unanswered: Unanswered | undefined): Usage {
-  const own = standing[0]?.evaluationId;
+export function spentBefore(
+  standing: readonly JournalEntry[],
+  own: ReadonlySet<string>,
+  unanswered: Unanswered | undefined,
+): Usage {
   const inside = new SpentByRun();
   for (const entry of standing) {
-    if (entry.kind === "event" && entry.evaluationId !== own) inside.add(entry.event, entry.evaluationId);
+    if (entry.kind === "event" && !own.has(entry.evaluationId)) inside.add(entry.event, entry.evaluationId);
   }
   const spent = inside.total();
   return unanswered === undefined ? spent : addUsage(spent, addUsage(unanswered.own, unanswered.inside));

@@ -31,8 +31,7 @@ export async function executeToolCalls(run: Run, message: AssistantMessage, pass
   const pause = pausesOf(run.tape?.clock ?? run.world.clock, longestMs);
   for (const calls of batchesOf(run, message.toolCalls)) {
     if (stop !== undefined) {
-      const result = failed(`Not run: ${stop.message}`);
-      for (const call of calls) answers.push(toolMessage(call, result));
+      for (const answer of notBegun(calls, stop).answers) answers.push(answer);
       const waiting = pause();
       if (waiting !== undefined) await waiting;
       continue;
@@ -67,9 +66,15 @@ function executeRecorded(run: Run, calls: readonly ToolCall[]): TurnOutcome | Pr
 async function executeRest(run: Run, calls: readonly ToolCall[], kept: KeptCalls | undefined): Promise<TurnOutcome> {
   if (kept === undefined) return executeBatch(run, calls);
   const rest = calls.filter((_, place) => kept.answers[place] === undefined);
-  const { answers, stop } = rest.length === 0 ? { answers: [], stop: kept.stop } : await executeBatch(run, rest);
+  const begins = rest.length > 0 && kept.stop === undefined;
+  const { answers, stop } = begins ? await executeBatch(run, rest) : notBegun(rest, kept.stop);
   const others = answers.values();
   return { answers: kept.answers.map((answer) => answer ?? (others.next().value as ToolMessage)), stop };
+}
+
+/** Answers calls that a limit keeps from beginning. */
+function notBegun(calls: readonly ToolCall[], stop: Failure | undefined): TurnOutcome {
+  return { answers: calls.map((call) => toolMessage(call, failed(`Not run: ${stop?.message}`))), stop };
 }
 
 /** Answers all calls with an unexpected error. What they did is undone where their transactions end. */
