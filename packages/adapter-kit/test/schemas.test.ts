@@ -41,6 +41,18 @@ test("OUT-4 in a loose one a pattern that looks around stands in the description
   expect(looseSchema({ not: { pattern } })).toEqual({ not: { pattern } });
 });
 
+test.each([
+  ["(?<!a)b", true],
+  ["[(?=]+", false],
+  ["[\\]](?!x)", true],
+  ["\\(?=1", false],
+  ["(?<name>a)(?:b)", false],
+  ["[\\a".repeat(100_000), false],
+])("OUT-4 LIM-9 whether %.20s looks around is seen in one pass", (pattern, isDescribed) => {
+  const described = { description: `pattern: ${pattern}.` };
+  expect(looseSchema({ pattern })).toEqual(isDescribed ? described : { pattern });
+});
+
 test("OUT-4 names of properties stand in the description of a loose one, where they say something", () => {
   expect(looseSchema({ ...open, propertyNames: word })).toEqual(open);
   expect(looseSchema({ ...open, propertyNames: { enum: ["a"] } })).toEqual({

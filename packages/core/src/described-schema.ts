@@ -51,6 +51,14 @@ function textOf(keyword: string, value: unknown): string {
 
 /** Whether a pattern looks ahead or behind: no service can compile it, and some refuse the whole request for it. */
 export function looksAround(pattern: unknown): boolean {
-  const signs = String(pattern).replaceAll(/\\.|\[(?:\\.|[^\]])*\]/gs, "");
-  return /\(\?<?[=!]/.test(signs);
+  const text = String(pattern);
+  let isInClass = false;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at];
+    if (sign === "\\") at++;
+    else if (isInClass) isInClass = sign !== "]";
+    else if (sign === "[") isInClass = true;
+    else if (sign === "(" && /\?<?[=!]/y.test(text.slice(at + 1, at + 4))) return true;
+  }
+  return false;
 }
