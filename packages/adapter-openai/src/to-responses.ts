@@ -25,7 +25,7 @@ type Item = Readonly<Record<string, unknown>>;
 
 const path = "/responses";
 
-/** Which items of an answer may be sent back: all, those that are whole in themselves, or none. */
+/** The items of an answer that may be sent back: all, those that are whole in themselves, or none. */
 type Replayed = "all" | "whole" | "none";
 
 /** What a message is converted to is kept by which items may be sent back. */
