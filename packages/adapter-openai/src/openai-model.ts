@@ -17,6 +17,7 @@ import {
 import { connect, type Connection, type Opened } from "./connection.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
+import { LostItems } from "./lost-items.ts";
 import { checkOptions, compatibleService, decidingIn, type CheckedOptions, type OpenAIOptions } from "./options.ts";
 import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
@@ -31,12 +32,16 @@ import { responsesReader } from "./stream-responses.ts";
  * @throws {DefinitionError} for an option that is out of range or that the API does not take, and for a missing key.
  */
 export function openaiModel(given: OpenAIOptions): ModelProvider {
-  const options = checkOptions(given);
+  const checked = checkOptions(given);
+  const lost = new LostItems();
+  const options: CheckedOptions = { ...checked, lost };
   const connection = connect(options);
   const secrets = secretsOf(options);
   const redact = failureRedactor(secrets);
   const shown = (answer: ModelResponse | ModelFailure): ModelResponse | ModelFailure =>
     answer.failure === undefined ? answer : redact(answer);
+  const ask = async (request: ModelRequest): Promise<ModelResponse | ModelFailure> =>
+    shown(lost.learn(request, await answerTo({ ...options, secrets }, connection, request)));
   return Object.freeze({
     name: "openai",
     model: options.model,
@@ -51,7 +56,7 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
       ...settingsOfApi(options.api),
     }),
     // The service may have repeated the key.
-    generate: (request: ModelRequest) => answerTo({ ...options, secrets }, connection, request).then(shown),
+    generate: ask,
   });
 }
 

@@ -12,6 +12,7 @@ import { type AdapterOptions } from "@proviso/runtime";
 import { addressOf, checkClient, checkCreate, present } from "./check-client.ts";
 import type { LeanFetch } from "./fetch.ts";
 import { requestHeaders } from "./headers.ts";
+import type { LostItems } from "./lost-items.ts";
 
 /** What is used of a client of the package "openai", of a subclass such as `AzureOpenAI`, or of a stand-in. */
 export interface OpenAIClient {
@@ -105,6 +106,8 @@ export interface OpenAIOptions extends OpenAIConnection, OpenAISettings, OpenAIC
 /** Options that were checked, with nothing left to look up. */
 export interface CheckedOptions extends OpenAIOptions {
   readonly api: "responses" | "chat";
+  /** What the service does not find any more; the Responses API alone. */
+  readonly lost?: LostItems;
 }
 
 const optionNames = {

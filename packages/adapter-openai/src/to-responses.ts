@@ -10,7 +10,14 @@ import {
   type BytesOf,
 } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
-import { breakpoint, limited, requestFormat, type Parts, type RequestFormat } from "./request-format.ts";
+import {
+  breakpoint,
+  limited,
+  requestFormat,
+  type Parts,
+  type RequestFormat,
+  type RequestRules,
+} from "./request-format.ts";
 import { providerToolOf } from "./answer-parts.ts";
 import { includeOf, responsesSettings } from "./settings.ts";
 
@@ -18,16 +25,21 @@ type Item = Readonly<Record<string, unknown>>;
 
 const path = "/responses";
 
-/** What a message is converted to is kept by whether the service may look items up. */
-const looksUp = requestFormat({ path, itemsOf, toolOf, providerToolOf, outputOf, bodyOf });
-const looksNothingUp = requestFormat({
-  path,
-  itemsOf: (message, bytesOf, marks) => itemsOf(message, bytesOf, marks, false),
-  toolOf,
-  providerToolOf,
-  outputOf,
-  bodyOf,
-});
+/** The items of an answer that may be sent back: all, those that are whole in themselves, or none. */
+type Replayed = "all" | "whole" | "none";
+
+/** What a message is converted to is kept by which items may be sent back. */
+function formatWith(replayed: Replayed): RequestFormat {
+  const itemsWith: RequestRules["itemsOf"] = (message, bytesOf, marks) =>
+    itemsOf(message, { replayed, bytesOf, marks });
+  return requestFormat({ path, itemsOf: itemsWith, toolOf, providerToolOf, outputOf, bodyOf });
+}
+
+const formats: Readonly<Record<Replayed, RequestFormat>> = {
+  all: formatWith("all"),
+  whole: formatWith("whole"),
+  none: formatWith("none"),
+};
 
 /** The body of `POST /responses`. Source: OpenAI API reference, "Create a model response". */
 export const responsesFormat: RequestFormat = {
@@ -37,10 +49,11 @@ export const responsesFormat: RequestFormat = {
 };
 
 /** The service looks nothing up for a request with `store: false`, not even what it has stored. */
-function formatFor({ extraBody, store }: CheckedOptions, { settings }: ModelRequest): RequestFormat {
-  const own = settings?.providerOptions?.openai;
+function formatFor({ extraBody, store, lost }: CheckedOptions, request: ModelRequest): RequestFormat {
+  if (lost?.isIn(request) === true) return formats.none;
+  const own = request.settings?.providerOptions?.openai;
   const isStored = own?.extraBody?.["store"] ?? own?.store ?? extraBody?.["store"] ?? store;
-  return isStored === false ? looksNothingUp : looksUp;
+  return isStored === false ? formats.whole : formats.all;
 }
 
 function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
@@ -76,7 +89,14 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice;
 }
 
-function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[], canLookUp = true): readonly Item[] {
+/** What stands in a message, and which items of an answer may be sent back. */
+interface ItemOptions {
+  readonly replayed: Replayed;
+  readonly bytesOf: BytesOf;
+  readonly marks: readonly number[] | undefined;
+}
+
+function itemsOf(message: Message, { replayed, bytesOf, marks }: ItemOptions): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
@@ -84,7 +104,7 @@ function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[],
     case "tool":
       return [{ type: "function_call_output", call_id: message.callId, output: contentOf(message, bytesOf, marks) }];
     case "assistant":
-      return replayedItems(message, canLookUp) ?? rebuiltItems(message);
+      return replayedItems(message, replayed) ?? rebuiltItems(message);
   }
 }
 
@@ -127,16 +147,16 @@ function rebuiltItems({ text, toolCalls }: AssistantMessage): readonly Item[] {
 /**
  * The service's own items in its order, ids included: where it stored them the ids are known to it, and with
  * `store: false` each item carries its whole content, so that the id is not looked up. undefined when they are
- * another API's, no longer belong to the message's calls, or would have to be looked up where nothing is.
+ * another API's, no longer belong to the message's calls, or may not be sent back.
  */
 function replayedItems(
   { providerItems, toolCalls }: AssistantMessage,
-  canLookUp: boolean,
+  replayed: Replayed,
 ): readonly Item[] | undefined {
-  if (!isRecord(providerItems) || providerItems["api"] !== responsesItems) return undefined;
+  if (replayed === "none" || !isRecord(providerItems) || providerItems["api"] !== responsesItems) return undefined;
   const { items } = providerItems as { readonly items?: unknown };
   if (!Array.isArray(items) || !items.every(isRecord)) return undefined;
-  if (!canLookUp && items.some(isNamedAlone)) return undefined;
+  if (replayed === "whole" && items.some(isNamedAlone)) return undefined;
   const calls = items.filter(({ type }) => type === "function_call");
   const same = calls.length === toolCalls.length && calls.every((call, at) => call["call_id"] === toolCalls[at]?.id);
   return same ? items : undefined;
