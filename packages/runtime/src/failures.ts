@@ -126,11 +126,6 @@ export function optionFault(option: string | undefined, error: unknown): unknown
   return error instanceof DefinitionError ? new OptionFault(option, error) : error;
 }
 
-/** The mistake itself, for a caller who is not evaluating yet. */
-export function mistakeIn(thrown: unknown): unknown {
-  return isA(thrown, OptionFault) ? thrown.cause : thrown;
-}
-
 /** What was thrown before the first request. */
 export function beginFailure(thrown: unknown): Failure {
   if (isA(thrown, OptionFault)) {
