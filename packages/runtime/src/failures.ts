@@ -126,6 +126,12 @@ export function optionFault(option: string | undefined, error: unknown): unknown
   return error instanceof DefinitionError ? new OptionFault(option, error) : error;
 }
 
+/** Ends a service's message with a full stop where it has no end. */
+export function sentence(message: string): string {
+  const text = message.trimEnd();
+  return ".!?".includes(text.at(-1) ?? ".") ? text : `${text}.`;
+}
+
 /** What was thrown before the first request. */
 export function beginFailure(thrown: unknown): Failure {
   if (isA(thrown, OptionFault)) {

@@ -59,7 +59,8 @@ function readStep(given: unknown): RouteStep | undefined {
   if (!isRecord(given)) return undefined;
   const { provider, model, outcome, why, durationMs, usage } = given;
   const isStep = [provider, model, outcome].every(isText) && numberOf(durationMs) !== undefined;
-  const read = { provider, model, outcome, why: isText(why) ? why : undefined, durationMs, usage: readUsage(usage) };
+  const cost = readUsage(usage);
+  const read = { provider, model, outcome, ...(isText(why) && { why }), durationMs, ...(cost && { usage: cost }) };
   return isStep ? (read as RouteStep) : undefined;
 }
 
