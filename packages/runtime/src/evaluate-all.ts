@@ -10,7 +10,7 @@ import {
   type PromptResponse,
   type ProviderAdapter,
 } from "@proviso/core";
-import { checkOptionNames, isRecord } from "@proviso/core/provider";
+import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { trackerOf } from "./budgets.ts";
 import { checkEvaluateOptions, evaluateOptionNames } from "./evaluate-options.ts";

@@ -64,7 +64,7 @@ export interface History {
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
   /** The prompt's own texts as they are now, in place of what they were. */
   rerender(rendered: RenderedPrompt): void;
-  /** The user's next word. */
+  /** Adds a user message. */
   say(text: string): void;
   /** Other messages in place of all, and where the prompt's own question stands in them. */
   replace(by: Pick<Continued, "messages" | "question">): void;

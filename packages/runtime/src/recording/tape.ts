@@ -219,7 +219,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
     }
     const reason = this.fault?.reason;
     if (reason === "agent" || reason === "state" || reason === "redacted") {
-      // The run is as it was before it was refused to go on.
+      // The refusal leaves the run as it was.
       if (this.isLive && this.attempt > 1) this.appendAt(this.evaluationId, endedEmpty);
       // What was written after the end would fence who goes on.
       await this.source.flush()?.catch(() => {});
@@ -286,7 +286,7 @@ export class RecordedTape extends TapeCalls implements Tape<Run> {
   }
 
   #met(by: Asked, why: Parameters<typeof savedFailure>[0]): void {
-    // What ends the wait for its resources comes after its end.
+    // A limit that only ends the wait for closing is not recorded.
     if (this.fault !== undefined || this.main === undefined || this.main.ended || this.isStopped) return;
     this.isStopped = true;
     if (!this.isLive) return;

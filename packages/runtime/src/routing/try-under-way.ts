@@ -157,7 +157,13 @@ export class TryUnderWay {
         durationMs,
         usage: cost && reported(cost),
       };
-      return { answer, reason, steps: answer.route ?? (isChainProvider(this.provider) ? [] : [step]), queuedMs, noRoom: this.#inside?.noRoom };
+      return {
+        answer,
+        reason,
+        steps: answer.route ?? (isChainProvider(this.provider) ? [] : [step]),
+        queuedMs,
+        noRoom: this.#inside?.noRoom,
+      };
     } finally {
       const isSent = this.#sentAt !== undefined && !isUnsent(ended?.answer);
       turn?.end(isSent, ended && paceOutcomeOf(ended.answer, ended.cost));
@@ -198,7 +204,7 @@ export class TryUnderWay {
   #taken(taken: TryPlace | Failure | undefined): Tried | undefined {
     if (isFailure(taken)) return withoutRoom(taken);
     this.#place = taken;
-    // What waited may come to a service that has failed for others meanwhile.
+    // While it waited, the breaker may have opened.
     const refusal = this.#hasWaited ? refusalOfBreaker(this.member, this.#run) : undefined;
     return refusal && passedOver(this.provider, refusal);
   }
