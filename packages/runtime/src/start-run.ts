@@ -163,7 +163,7 @@ function readyRun(run: Run): Run | Promise<Run | Failure> {
   try {
     if (tape?.isReplay !== true) checkUses(run);
     if (tape !== undefined && !run.isInside) tape.begin(run);
-    // This avoids a promise where there are no files.
+    // An evaluation without files is not made to wait for a promise.
     return holdsFiles(run) ? withFiles(run) : run;
   } catch (error) {
     return Promise.resolve(run.close()).then(() => {
