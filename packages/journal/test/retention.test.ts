@@ -60,8 +60,8 @@ test("JRN-10 a retention that cannot be is refused", async () => {
   const path = join(await folder(), "runs.db");
   const open = (retention: unknown) => () => sqliteJournal(path, { retention: retention as Retention });
   expect(open({})).toThrow("needs days, runs or both");
-  expect(open({ days: 0 })).toThrow("The days of a retention");
-  expect(open({ runs: 1.5 })).toThrow("The runs of a retention");
+  expect(open({ days: 0 })).toThrow("The option days must be a positive number");
+  expect(open({ runs: 1.5 })).toThrow("The option runs must be a whole number from 0");
   expect(open({ weeks: 1 })).toThrow("weeks");
 });
 
