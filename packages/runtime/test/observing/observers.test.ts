@@ -17,6 +17,8 @@ import {
 import { createSession, memoryFilesystem, memoryOverrides, modelAdapter, type AdapterOptions } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
 import { fakeEnvironment, invokeTool, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { surround, type SurroundingObserver } from "@proviso/core/internal";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { promptWith, rejection, writes, writing } from "../support.ts";
@@ -430,6 +432,24 @@ describe("OBS-5", () => {
     );
     expect(seen.length).toBeGreaterThan(10);
     expect(seen.filter((text) => text.includes(secret))).toEqual([]);
+  });
+
+  test("OBS-5 what a step failed with has no secret for an observer of ours, the caller's own error included", async () => {
+    const shown: string[] = [];
+    const observer: SurroundingObserver = {
+      event() {},
+      [surround](step, begin) {
+        begin((error) => {
+          if (error !== undefined) shown.push(`${step.kind} ${inspect(error, { depth: 9 })}`);
+        });
+      },
+    };
+    const adapter = evaluated([{ error: new Error(secret) }], { observers: [observer], secrets: [secret] });
+    await rejection(adapter.evaluate(notebook().bind()));
+    // What cannot begin fails with what was given.
+    await rejection(adapter.evaluate(notebook().bind(), { [`maxTurns-${secret}`]: 1 } as never));
+    expect(shown.map((text) => text.split(" ")[0])).toContain("evaluation");
+    expect(shown.join()).not.toContain(secret);
   });
 });
 
