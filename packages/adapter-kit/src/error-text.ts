@@ -49,6 +49,18 @@ export function isCutShort(payload: unknown): boolean {
   return unfinished.test(ownWords(beginningOf(payload)));
 }
 
+/** OpenAI's and Azure's words for an item of an earlier answer that the account has not stored, or cannot open. */
+const unknownItem = /^(?:Item with id '[^']*' not found|The encrypted content (?:for item )?\S+ could not be verified)/;
+
+/**
+ * Whether a service refuses a request because the account does not know an item in it. Sources:
+ * https://github.com/openclaw/openclaw/issues/21782, https://github.com/manaflow-ai/subrouter/pull/221.
+ */
+export function isItemUnknown(payload: unknown): boolean {
+  const { code } = errorObjectIn(payload);
+  return code === "invalid_encrypted_content" || unknownItem.test(ownWords(beginningOf(payload)));
+}
+
 function beginningOf(payload: unknown): string {
   return errorMessageIn(payload).slice(0, longestLooked);
 }
