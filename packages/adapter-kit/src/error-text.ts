@@ -89,9 +89,26 @@ export function isErrorObject(given: unknown): given is Json {
   return isRecord(given) && Boolean(given["code"] || given["type"] || given["message"]);
 }
 
-/** Returns an error's `message`, or the text that stands in its place (xAI); "" where there is none. */
+/**
+ * Returns an error's `message`, or what stands in its place: a text (xAI), or what FastAPI does not take of a body (vLLM,
+ * Mistral); "" where there is none.
+ */
 export function errorMessageIn(payload: unknown): string {
   if (typeof payload === "string") return payload;
-  const message = textAt(errorObjectIn(payload), "message");
-  return message !== "" || !isRecord(payload) ? message : textAt(payload, "error");
+  const error = errorObjectIn(payload);
+  const message = textAt(error, "message");
+  if (message !== "" || !isRecord(payload)) return message;
+  const { message: nested = error } = error;
+  return textAt(payload, "error") || detailsIn(isRecord(nested) ? nested["detail"] : undefined);
 }
+
+/** Writes `{ loc: ["body", "x"], msg: "No." }` as "body.x: No.". Source: FastAPI's docs, "Handling Errors". */
+function detailsIn(detail: unknown): string {
+  if (typeof detail === "string") return detail;
+  const details = Array.isArray(detail) ? detail.filter(isRecord).slice(0, mostDetails) : [];
+  return details
+    .map(({ loc, msg }) => [Array.isArray(loc) ? loc.join(".") : "", String(msg ?? "")].filter(Boolean).join(": "))
+    .join("; ");
+}
+
+const mostDetails = 10;

@@ -1,9 +1,9 @@
 import type { JsonSchema, ModelRequest } from "@proviso/core";
 import {
+  bringsLookaround,
   describedSchema,
   isRecord,
   isRecursive,
-  looksAround,
   parseJson,
   strictSchema,
   type StrictSchema,
@@ -68,8 +68,7 @@ export function outputSchema(schema: JsonSchema, ignored?: ReadonlySet<string>):
 export const looseSchema: (schema: JsonSchema, ignored?: ReadonlySet<string>) => JsonSchema = once((schema, ignored) =>
   describedSchema(
     schema,
-    (keyword, value) =>
-      !ignored.has(keyword) && keyword !== "propertyNames" && !(keyword === "pattern" && looksAround(value)),
+    (keyword, value) => !ignored.has(keyword) && keyword !== "propertyNames" && !bringsLookaround(keyword, value),
   ),
 );
 

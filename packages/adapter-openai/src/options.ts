@@ -218,6 +218,8 @@ function needsModel(): DefinitionError {
 
 function copyOf(given: OpenAIOptions): OpenAIOptions {
   if (typeof given !== "object" || given === null) throw needsModel();
+  if ("responses" in given && "chat" in given)
+    throw new DefinitionError("openai takes options, and this is a client: give { model, client }.");
   checkOptionNames("openai", given, optionNames);
   checkAdapterOptions(given);
   checkModelSettings(given);
