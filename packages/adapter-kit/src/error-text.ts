@@ -107,7 +107,9 @@ function detailsIn(detail: unknown): string {
   if (typeof detail === "string") return detail;
   const details = Array.isArray(detail) ? detail.filter(isRecord).slice(0, mostDetails) : [];
   return details
-    .map(({ loc, msg }) => [Array.isArray(loc) ? loc.join(".") : "", String(msg ?? "")].filter(Boolean).join(": "))
+    .map((one) =>
+      [Array.isArray(one["loc"]) ? one["loc"].join(".") : "", textAt(one, "msg")].filter(Boolean).join(": "),
+    )
     .join("; ");
 }
 
