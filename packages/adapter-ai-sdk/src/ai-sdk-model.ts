@@ -12,8 +12,11 @@ import {
   defaultTimeoutMs,
   failureRedactor,
   guardRequest,
+  listAt,
   logOf,
+  objectAt,
   settingsHash,
+  textAt,
   UnknownItems,
   type RequestGuard,
 } from "@proviso/adapter-kit";
@@ -79,7 +82,7 @@ export function providerOf(
     model: await source.load(),
     textOnly,
     converted: new WeakMap(),
-    unknown: new UnknownItems(),
+    unknown: new UnknownItems(itemIdsIn),
   });
   return Object.freeze({
     name: source.name,
@@ -107,6 +110,12 @@ export function providerOf(
       return again.failure === undefined ? again : redact(again);
     },
   });
+}
+
+/** The ids by which OpenAI's service knows the parts of an answer. */
+function itemIdsIn(items: object): readonly string[] {
+  const options = listAt(items, "parts").flatMap((part) => Object.values(objectAt(part, "providerOptions")));
+  return options.map((one) => textAt(one, "itemId")).filter(Boolean);
 }
 
 /** Whether a request can be sent again because its account does not know what another has stored. */

@@ -127,10 +127,10 @@ function toolsOf(
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
   const { description, inputSchema } = tool;
   const name = sentName(model, tool.name);
-  if (!isOpenAIFamily(model))
-    return { type: "function", name, description, inputSchema: looseSchema(inputSchema) as object };
+  const type = "function";
+  if (!isOpenAIFamily(model)) return { type, name, description, inputSchema: looseSchema(inputSchema) as object };
   const { schema, strict } = toolInputSchema(inputSchema);
-  return { type: "function", name, description, inputSchema: schema as object, strict };
+  return { type, name, description, inputSchema: schema as object, strict };
 }
 
 /** The answers to one turn's calls are one message: some services count them against the calls. */

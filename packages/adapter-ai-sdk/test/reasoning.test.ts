@@ -101,6 +101,7 @@ test.each([false, true])("RSN-3 what another key has stored is left out, with st
     { status: 429, headers: { "retry-after": "60" }, body: { error: { message: "Slow down." } } },
     { text: "done" },
     { text: "again" },
+    { text: "sure" },
   ];
   await using simulator = await startSimulator({ steps });
   const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "seen" });
@@ -112,7 +113,8 @@ test.each([false, true])("RSN-3 what another key has stored is left out, with st
   expect(text).toBe("done");
   const rest = fallback([at("key-of-another-account")]);
   expect((await rest.evaluate("And now?", { messages })).text).toBe("again");
-  expect(simulator.requests.map(({ status }) => status)).toEqual([200, 429, 404, 200, 404, 200]);
+  await rest.evaluate("Sure?", { messages: JSON.parse(JSON.stringify(messages)) as typeof messages });
+  expect(simulator.requests.map(({ status }) => status)).toEqual([200, 429, 404, 200, 404, 200, 200]);
   expect(JSON.stringify(simulator.requests[3]?.body)).not.toContain("item_reference");
 });
 

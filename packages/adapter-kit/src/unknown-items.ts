@@ -1,13 +1,23 @@
 import type { ModelFailure, ModelRequest } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
+import type { Json } from "./body.ts";
 import { isItemUnknown } from "./error-text.ts";
+
+/** More ids than that are not remembered; what was forgotten is refused once more. */
+const most = 10_000;
 
 /** Items of answers that an account does not know: another one's, or stored too long ago. */
 export class UnknownItems {
-  readonly #items = new WeakSet<object>();
+  readonly #idsIn: (items: object) => readonly string[];
+  readonly #ids = new Set<string>();
+
+  /** `idsIn`: the ids by which the service knows a message's items. */
+  constructor(idsIn: (items: object) => readonly string[]) {
+    this.#idsIn = idsIn;
+  }
 
   has(items: object): boolean {
-    return this.#items.has(items);
+    return this.#ids.size > 0 && this.#idsIn(items).some((id) => this.#ids.has(id));
   }
 
   /**
@@ -17,14 +27,16 @@ export class UnknownItems {
   learn(
     { payload }: ModelFailure,
     { messages }: ModelRequest,
-    isSent: (items: Readonly<Record<string, unknown>>) => boolean,
+    isSent: (items: Json) => boolean,
   ): ModelRequest["messages"] {
     if (!isItemUnknown(payload)) return [];
-    return messages.filter((message) => {
+    const sent = messages.filter((message) => {
       const items = message.role === "assistant" ? message.providerItems : undefined;
-      if (!isRecord(items) || this.#items.has(items) || !isSent(items)) return false;
-      this.#items.add(items);
-      return true;
+      return isRecord(items) && !this.has(items) && isSent(items) && this.#idsIn(items).length > 0;
     });
+    const ids = sent.flatMap((message) => this.#idsIn((message as { readonly providerItems: object }).providerItems));
+    if (this.#ids.size + ids.length > most) this.#ids.clear();
+    for (const id of ids) this.#ids.add(id);
+    return sent;
   }
 }

@@ -1,6 +1,6 @@
 import type { ModelFailure, ModelRequest } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
-import { UnknownItems, type Json } from "@proviso/adapter-kit";
+import { listAt, textAt, UnknownItems, type Json } from "@proviso/adapter-kit";
 import type { CheckedOptions } from "./options.ts";
 
 /** Marks what `fromResponses` keeps for replay. */
@@ -20,7 +20,11 @@ export class Account {
   /** The host of the service. It is written beside the items of an answer, where a saved conversation has it too. */
   readonly service: string;
   readonly #identity: Identity;
-  readonly #unknown = new UnknownItems();
+  readonly #unknown = new UnknownItems((items) =>
+    listAt(items, "items")
+      .map((item) => textAt(item, "id"))
+      .filter(Boolean),
+  );
   #refusals = 0;
 
   constructor({ baseURL, apiKey, client, organization }: Omit<CheckedOptions, "account">) {
@@ -40,8 +44,8 @@ export class Account {
   }
 
   /** Whether an answer's items may be known to it; those of which nothing is known, as in a saved conversation, may. */
-  knows(items: object): boolean {
-    const { service = this.service } = items as { readonly service?: unknown };
+  knows(items: Json): boolean {
+    const { service = this.service } = items;
     return (
       service === this.service && !this.#unknown.has(items) && (makers.get(items) ?? this.#identity) === this.#identity
     );

@@ -101,7 +101,7 @@ describe.each([
         : await adapter.evaluate(text, { messages: history });
     const next = await ask("And now?", messages);
     expect(next.text).toBe("Still one.");
-    const later = await ask("Sure?", next.messages);
+    const later = await ask("Sure?", saved(next.messages));
     await ask("Bye.", later.messages);
     expect(simulator.requests.map(({ status }) => status)).toEqual([200, 200, 404, 200, 200, 200]);
     expect(sentTo(simulator, 2)).toEqual([...replayed, "One.", "And now?"]);

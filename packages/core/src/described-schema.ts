@@ -49,29 +49,8 @@ function textOf(keyword: string, value: unknown): string {
   return typeof value === "string" && keyword !== "default" ? value : JSON.stringify(value);
 }
 
-/** Schemas that a description does not go into: one of them is described as a whole. */
-const closed =
-  "not if then else items additionalItems unevaluatedItems unevaluatedProperties dependencies dependentSchemas";
-const closedKeywords: ReadonlySet<string> = new Set(closed.split(" "));
-
-/**
- * Whether a keyword is a pattern that looks ahead or behind, or has one where no description goes. Sources:
- * https://github.com/vercel/ai/pull/21037, https://github.com/SmartBear/smartbear-mcp/issues/491.
- */
-export function bringsLookaround(keyword: string, value: unknown): boolean {
-  if (keyword === "pattern") return looksAround(value);
-  return closedKeywords.has(keyword) && (keyword !== "items" || Array.isArray(value)) && hasLookaround(value);
-}
-
-function hasLookaround(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return Object.entries(value).some(([key, part]) =>
-    key === "pattern" && typeof part === "string" ? looksAround(part) : hasLookaround(part),
-  );
-}
-
 /** Whether a pattern looks ahead or behind: no service can compile it, and some refuse the whole request for it. */
-function looksAround(pattern: unknown): boolean {
+export function looksAround(pattern: unknown): boolean {
   const signs = String(pattern).replaceAll(/\\.|\[(?:\\.|[^\]])*\]/gs, "");
   return /\(\?<?[=!]/.test(signs);
 }

@@ -10,7 +10,7 @@ export type { OptionNames } from "./option-names.ts";
 export { jsonSchemaOf } from "./schema.ts";
 export type { JsonSchema } from "./schema.ts";
 export { isRecursive } from "./json-schema.ts";
-export { bringsLookaround, describedSchema } from "./described-schema.ts";
+export { describedSchema, looksAround } from "./described-schema.ts";
 export { strictSchema } from "./strict-schema.ts";
 export type { StrictSchema } from "./strict-schema.ts";
 export type { ReportedUsage } from "./limits/usage.ts";

@@ -61,20 +61,15 @@ export function isJsonSchema(fields: Readonly<Record<string, unknown>>): boolean
  */
 export function unprintable(what: string, schema: unknown, side: "input" | "output", cause: unknown): DefinitionError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  const parts = wordlessParts(schema);
-  const issues: readonly SchemaIssue[] = parts.map(({ path }) => ({ path, message: why }));
-  const wayOut = side === "input" && parts.some(({ type }) => ofJavaScript.has(type)) ? `. ${fromJson}` : "";
+  const issues: readonly SchemaIssue[] = pathsOfZod(schema).map((path) => ({ path, message: why }));
+  const wayOut =
+    side === "input" && issues.length > 0 ? ". Make it of what JSON has, as z.iso.datetime().transform() does" : "";
   const where = issues[0] === undefined || issues[0].path === "" ? "" : `${issues[0].path}: `;
   return new DefinitionError(`${what} cannot be written as JSON Schema: ${where}${why}${wayOut}`, {
     cause,
     issues: issues.length === 0 ? [{ path: "", message: why }] : issues,
   });
 }
-
-/** What can be made of a value that JSON has, once that is read. */
-const ofJavaScript: ReadonlySet<unknown> = new Set(["date", "bigint", "set", "map"]);
-const fromJson =
-  "JSON has no such type: take one that it has and make the other of it, z.iso.datetime().transform((text) => new Date(text)) for example";
 
 /**
  * The zod types that JSON Schema cannot express. Source: the cases of zod's `toJSONSchema` that throw where
@@ -94,22 +89,16 @@ const wordless: ReadonlySet<unknown> = new Set([
   "nan",
 ]);
 
-interface WordlessPart {
-  readonly path: string;
-  readonly type: unknown;
-}
-
-/** Collects the parts: zod passes the path of each to `override` while it prints. */
-function wordlessParts(schema: unknown): readonly WordlessPart[] {
+/** Collects the paths: zod passes the path of each part to `override` while it prints. */
+function pathsOfZod(schema: unknown): readonly string[] {
   const standard = isRecord(schema) ? schema["~standard"] : undefined;
   if (!isRecord(standard) || standard["vendor"] !== "zod") return [];
-  const parts: WordlessPart[] = [];
+  const paths: string[] = [];
   const override = (part: {
     readonly zodSchema?: { readonly _zod?: { readonly def?: { readonly type?: unknown } } };
     readonly path?: readonly (string | number)[];
   }): void => {
-    const type = part.zodSchema?._zod?.def?.type;
-    if (wordless.has(type)) parts.push({ path: readablePath(part.path ?? []), type });
+    if (wordless.has(part.zodSchema?._zod?.def?.type)) paths.push(readablePath(part.path ?? []));
   };
   try {
     const print = (standard["jsonSchema"] as { readonly input?: unknown } | undefined)?.input;
@@ -119,7 +108,7 @@ function wordlessParts(schema: unknown): readonly WordlessPart[] {
   } catch {
     // The message goes without a path then.
   }
-  return parts.toReversed();
+  return paths.toReversed();
 }
 
 /** Writes a path as the author of the schema knows it: `properties.rows.items.properties.at` is `rows[].at`. */

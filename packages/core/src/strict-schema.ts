@@ -1,5 +1,5 @@
 import { isRecord } from "./values.ts";
-import { bringsLookaround, describedSchema, sentenceOf, withSentence, type Takes } from "./described-schema.ts";
+import { describedSchema, looksAround, sentenceOf, withSentence, type Takes } from "./described-schema.ts";
 import { mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
 
 /** A schema as a strict provider takes it, and the way back for what it answers. */
@@ -30,7 +30,7 @@ const parted = new Set(["properties", "required", "additionalProperties", "items
 const formats = new Set(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]);
 const isTaken: Takes = (keyword, value) => {
   if (keyword === "format") return formats.has(String(value));
-  return !untaken.has(keyword) && !bringsLookaround(keyword, value);
+  return keyword === "pattern" ? !looksAround(value) : !untaken.has(keyword);
 };
 
 /**
