@@ -17,7 +17,6 @@ import {
 import { connect, type Connection, type Opened } from "./connection.ts";
 import { fromChat } from "./from-chat.ts";
 import { fromResponses } from "./from-responses.ts";
-import { LostItems } from "./lost-items.ts";
 import { checkOptions, compatibleService, decidingIn, type CheckedOptions, type OpenAIOptions } from "./options.ts";
 import { receive, type Received } from "./receive.ts";
 import { receiveStream } from "./receive-stream.ts";
@@ -32,16 +31,19 @@ import { responsesReader } from "./stream-responses.ts";
  * @throws {DefinitionError} for an option that is out of range or that the API does not take, and for a missing key.
  */
 export function openaiModel(given: OpenAIOptions): ModelProvider {
-  const checked = checkOptions(given);
-  const lost = new LostItems();
-  const options: CheckedOptions = { ...checked, lost };
+  const options = checkOptions(given);
   const connection = connect(options);
   const secrets = secretsOf(options);
   const redact = failureRedactor(secrets);
-  const shown = (answer: ModelResponse | ModelFailure): ModelResponse | ModelFailure =>
-    answer.failure === undefined ? answer : redact(answer);
-  const ask = async (request: ModelRequest): Promise<ModelResponse | ModelFailure> =>
-    shown(lost.learn(request, await answerTo({ ...options, secrets }, connection, request)));
+  const generate = (request: ModelRequest): ReturnType<ModelProvider["generate"]> =>
+    answerTo({ ...options, secrets }, connection, request).then((answer) => {
+      if (answer.failure === undefined) {
+        options.account?.made(answer.message.providerItems);
+        return answer;
+      }
+      // The service may have repeated the key.
+      return options.account?.learns(answer, request) === true ? generate(request) : redact(answer);
+    });
   return Object.freeze({
     name: "openai",
     model: options.model,
@@ -55,8 +57,7 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
       ...(options.api === "responses" ? { providerTools: Object.freeze(["openai.*"]) } : {}),
       ...settingsOfApi(options.api),
     }),
-    // The service may have repeated the key.
-    generate: ask,
+    generate,
   });
 }
 
@@ -83,7 +84,7 @@ async function answerTo(
     const { body, costUsd, rateLimit } = received;
     const answer =
       options.api === "responses"
-        ? fromResponses(body, request, costUsd)
+        ? fromResponses(body, request, { costUsd, service: options.account?.service })
         : fromChat(body, output, { costUsd, service: compatibleService(options) });
     return rateLimit === undefined ? answer : { ...answer, rateLimit };
   } catch (error) {

@@ -1,6 +1,5 @@
 import { openai, openaiModel } from "@proviso/adapter-openai";
 import { definePrompt, defineTool } from "@proviso/core";
-import { fallback } from "@proviso/runtime/routing";
 import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -117,42 +116,6 @@ test.each([
   expect((await openai(given).evaluate("And now?", { messages })).text).toBe("And again.");
   const { input: named } = (simulator.requests[3]?.body ?? {}) as { input: { type?: string }[] };
   expect(named.filter(({ type }) => type === "reasoning")).toHaveLength(2);
-});
-
-test.each([
-  [404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."],
-  [400, "The encrypted content gAAA could not be verified. Reason: organization_id did not match."],
-])(
-  "RSN-3 THR-1 what another account stored or sealed is refused once (%s), and left out from then on",
-  async (...row) => {
-    const [status, message] = row;
-    const thought = { reasoning: "look", toolCalls: [{ name: "look_up", arguments: { word: "a" } }] };
-    const busy = { status: 429, headers: { "retry-after": "60" }, body: { error: { message: "Slow down." } } };
-    await using first = await startSimulator({ steps: [thought, busy] });
-    const refused = { status, body: { error: { message } } };
-    await using second = await startSimulator({
-      steps: [refused, { text: "Found." }, { text: "Again." }, { text: "No." }],
-    });
-    const at = ({ baseURL }: { baseURL: string }, apiKey: string) =>
-      openai({ model: "gpt-test", api: "responses", apiKey, baseURL, throttle: { baseDelayMs: 1 } });
-    const chain = fallback([at(first, "sk-of-one-account"), at(second, "sk-of-another-account")]);
-    const { text, messages } = await chain.evaluate(ask.bind({}));
-    expect(text).toBe("Found.");
-    await chain.evaluate("And again?", { messages: JSON.parse(JSON.stringify(messages)) as typeof messages });
-    const types = second.requests.map(({ body }) =>
-      (body as { input: { type?: string }[] }).input.map(({ type }) => type).includes("reasoning"),
-    );
-    expect(types).toEqual([true, false, false]);
-    expect(second.requests.map(({ status: given }) => given)).toEqual([status, 200, 200]);
-  },
-);
-
-test("RSN-3 a refusal of something else, or of a history without items, is what it is", async () => {
-  const refused = { status: 404, body: { error: { message: "Item with id 'rs_1' not found." } } };
-  await using simulator = await startSimulator({ steps: [refused, refused] });
-  const adapter = openai({ model: "gpt-test", api: "responses", apiKey: "sk-test", baseURL: simulator.baseURL });
-  await expect(adapter.evaluate("Hello.")).rejects.toMatchObject({ code: "provider", reason: "not_found" });
-  expect(simulator.requests).toHaveLength(1);
 });
 
 test.each(apis)("THR-1 over api %s a 429 delays a turn and nothing more", async (api) => {
