@@ -145,6 +145,7 @@ async function* resultsOf<Output>(
       settled.set(result.index, result);
       running.delete(evaluating);
       news.come();
+      pullNext();
     });
     running.add(evaluating);
   };
@@ -160,27 +161,40 @@ async function* resultsOf<Output>(
     }
     pulling = undefined;
     news.come();
+    pullNext();
   };
-  const mayBegin = (): boolean => !isDrained && !leaving.signal.aborted && running.size < concurrency;
+  const mayBegin = (): boolean => {
+    if (isDrained || leaving.signal.aborted || running.size >= concurrency) return false;
+    return settled.size + running.size < concurrency * unreadForEach + awaited;
+  };
+  /** Also while the reader works with a result. */
+  const pullNext = (): void => {
+    // Cleared behind the assignment, also where the source throws at once.
+    if (pulling === undefined && mayBegin()) pulling = Promise.resolve().then(pull);
+  };
   /** The result that is read next, if it is there. */
   const nextOf = (read: number): Evaluated<Output> | undefined =>
     order === "given" ? settled.get(read) : settled.values().next().value;
 
   let read = 0;
+  /** 1 while the reader waits for a result: that one will not wait unread. */
+  let awaited = 0;
   try {
     while (true) {
-      // Cleared behind the assignment, also where the source throws at once.
-      if (pulling === undefined && mayBegin() && hasRoom(settled, concurrency)) pulling = Promise.resolve().then(pull);
       const result = nextOf(read);
       if (result !== undefined) {
         settled.delete(result.index);
         read++;
+        pullNext();
         yield result;
         continue;
       }
+      awaited = 1;
+      pullNext();
       // A source that is asked already may never answer.
       if (running.size === 0 && (pulling === undefined || leaving.signal.aborted)) break;
       await news.next();
+      awaited = 0;
     }
     if (failure !== undefined) throw failure.error;
   } finally {
@@ -223,10 +237,6 @@ function resultOf<Output>(index: number, evaluating: Promise<PromptResponse<Outp
     (response) => ({ ok: true, index, response }),
     (error: unknown) => ({ ok: false, index, error }),
   );
-}
-
-function hasRoom(settled: ReadonlyMap<number, unknown>, concurrency: number): boolean {
-  return settled.size < concurrency * unreadForEach;
 }
 
 const optionNames = { adapter: true, concurrency: true, order: true, ...evaluateOptionNames };
