@@ -6,6 +6,7 @@ const roomTest = "packages/runtime/test/routing/tries-room.test.ts";
 const hedgedTest = "packages/runtime/test/routing/hedged.test.ts";
 const seededTest = "packages/runtime/test/routing/seeded.test.ts";
 const againTest = "packages/runtime/test/routing/begin-again.test.ts";
+const besideTest = "packages/runtime/test/routing/attempts-beside.test.ts";
 
 /** Clauses of the rules of several models. */
 export const routingMutations: readonly Mutation[] = [
@@ -77,9 +78,49 @@ export const routingMutations: readonly Mutation[] = [
     rule: "RTE-8",
     breaks: "the attempt holds what its calls change",
     file: "runtime/src/tools/begin.ts",
-    find: "const around = attempt ?? nesting",
-    replace: "const around = nesting",
+    find: "return run.attempt ?? outside(run);",
+    replace: "return outside(run);",
     test: againTest,
+  },
+  {
+    rule: "RTE-8",
+    breaks: "an attempt holds nothing for a call that only reads",
+    file: "runtime/src/transactions/lock.ts",
+    find: 'outer.isAttempt === true && mode === "read"',
+    replace: "outer.isAttempt === undefined",
+    test: besideTest,
+  },
+  {
+    rule: "RTE-8",
+    breaks: "an attempt takes together what the tools of its prompt may change",
+    file: "runtime/src/tools/begin.ts",
+    find: 'const usesNone = mode === "read" || resources.length === 0;',
+    replace: 'const usesNone = mode === "read" || resources.length >= 0;',
+    test: besideTest,
+  },
+  {
+    rule: "RTE-8",
+    breaks: "the checks before an approval leave nothing held",
+    file: "runtime/src/tools/executor.ts",
+    find: "policies, { isTrial: true });",
+    replace: "policies);",
+    test: besideTest,
+  },
+  {
+    rule: "RTE-8",
+    breaks: "what an attempt waits for and holds is refused at once",
+    file: "runtime/src/transactions/session-view.ts",
+    find: "attempt === undefined ? around : { ...around, startedIn: attempt }",
+    replace: "attempt === undefined || attempt.isAttempt === true ? around : { ...around, startedIn: attempt }",
+    test: besideTest,
+  },
+  {
+    rule: "RTE-8",
+    breaks: "what a listener begins waits for the attempt",
+    file: "runtime/src/session/dispatcher.ts",
+    find: "outsideAttempt(() => deliver(own));",
+    replace: "void outsideAttempt;\n    deliver(own);",
+    test: besideTest,
   },
   {
     rule: "RTE-9",

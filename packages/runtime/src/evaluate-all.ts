@@ -16,6 +16,7 @@ import { trackerOf } from "./budgets.ts";
 import { checkEvaluateOptions, evaluateOptionNames } from "./evaluate-options.ts";
 import { beginFailure } from "./failures.ts";
 import { onAbort } from "./abort.ts";
+import { Batch, type EvaluateOne } from "./batch.ts";
 import { openerOf } from "./recording/run-value.ts";
 
 /** How many prompts are evaluated, and how; the options of `evaluate` hold for each, but `run`, which is asked for each. */
@@ -69,9 +70,6 @@ export interface EvaluatedAll<Output> extends AsyncIterable<Evaluated<Output>, v
 }
 
 const defaultConcurrency = 16;
-/** Results that may wait unread, for each evaluation that may run. */
-const unreadForEach = 4;
-
 /**
  * Evaluates many prompts, some at a time. Results are yielded in the order of the prompts; a failure is a result too. The
  * prompts may be any iterable, also one that makes them when they are needed. Limits given as `budget` hold for all of
@@ -114,12 +112,6 @@ export function evaluateAll<Output>(
   };
 }
 
-type EvaluateOne<Output> = (
-  prompt: Prompt<Output>,
-  index: number,
-  signal: AbortSignal,
-) => Promise<PromptResponse<Output>>;
-
 interface Plan {
   readonly concurrency: number;
   readonly order: "given" | "settled";
@@ -130,40 +122,13 @@ interface Plan {
 async function* resultsOf<Output>(
   prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
   evaluateOne: EvaluateOne<Output>,
-  { concurrency, order, counts, signal }: Plan,
+  { order, signal, ...plan }: Plan,
 ): AsyncGenerator<Evaluated<Output>, void> {
   const leaving = new AbortController();
   const news = newsOf(signal, leaving);
   const source = Symbol.asyncIterator in prompts ? prompts[Symbol.asyncIterator]() : prompts[Symbol.iterator]();
-  const running = new Set<Promise<void>>();
-  /** Results that are not read yet, by place. */
-  const settled = new Map<number, Evaluated<Output>>();
-  let pulling: Promise<void> | undefined;
-  let isDrained = false;
-  let failure: { readonly error: unknown } | undefined;
-  const begin = (prompt: Prompt<Output>, index: number): void => {
-    const evaluating = resultOf(index, evaluateOne(prompt, index, leaving.signal)).then((result) => {
-      counts[result.ok ? "succeeded" : "failed"]++;
-      settled.set(result.index, result);
-      running.delete(evaluating);
-      news.come();
-    });
-    running.add(evaluating);
-  };
-  /** Begins the next prompt as soon as it is there; a source that waits holds no result back. */
-  const pull = async (): Promise<void> => {
-    try {
-      const next = await source.next();
-      if (next.done === true) isDrained = true;
-      else if (!leaving.signal.aborted) begin(next.value, counts.begun++);
-    } catch (error) {
-      isDrained = true;
-      failure = { error };
-    }
-    pulling = undefined;
-    news.come();
-  };
-  const mayBegin = (): boolean => !isDrained && !leaving.signal.aborted && running.size < concurrency;
+  const batch = new Batch(source, evaluateOne, { ...plan, leaving: leaving.signal, news: () => news.come() });
+  const { settled } = batch;
   /** The result that is read next, if it is there. */
   const nextOf = (read: number): Evaluated<Output> | undefined =>
     order === "given" ? settled.get(read) : settled.values().next().value;
@@ -171,26 +136,25 @@ async function* resultsOf<Output>(
   let read = 0;
   try {
     while (true) {
-      // Cleared behind the assignment, also where the source throws at once.
-      if (pulling === undefined && mayBegin() && hasRoom(settled, concurrency)) pulling = Promise.resolve().then(pull);
       const result = nextOf(read);
       if (result !== undefined) {
         settled.delete(result.index);
         read++;
+        batch.beginNext();
         yield result;
         continue;
       }
-      // A source that is asked already may never answer.
-      if (running.size === 0 && (pulling === undefined || leaving.signal.aborted)) break;
+      batch.awaited = 1;
+      batch.beginNext();
+      if (batch.isOver()) break;
       await news.next();
+      batch.awaited = 0;
     }
-    if (failure !== undefined) throw failure.error;
+    if (batch.failure !== undefined) throw batch.failure.error;
   } finally {
     news.end();
     leaving.abort(new DOMException("The reader of evaluateAll left.", "AbortError"));
-    if (pulling !== undefined) void endLater(source);
-    else if (!isDrained) await source.return?.();
-    await Promise.all(running);
+    await batch.end();
   }
 }
 
@@ -211,24 +175,6 @@ function newsOf(signal: AbortSignal | undefined, leaving: AbortController): News
     come();
   });
   return { come: () => come(), next: () => new Promise<void>((resolve) => (come = resolve)), end };
-}
-
-/** Ends a source without waiting for it. Never rejects: the results that were read are not less for it. */
-async function endLater(source: Iterator<unknown> | AsyncIterator<unknown>): Promise<void> {
-  try {
-    await source.return?.();
-  } catch {}
-}
-
-function resultOf<Output>(index: number, evaluating: Promise<PromptResponse<Output>>): Promise<Evaluated<Output>> {
-  return evaluating.then(
-    (response) => ({ ok: true, index, response }),
-    (error: unknown) => ({ ok: false, index, error }),
-  );
-}
-
-function hasRoom(settled: ReadonlyMap<number, unknown>, concurrency: number): boolean {
-  return settled.size < concurrency * unreadForEach;
 }
 
 const optionNames = { adapter: true, concurrency: true, order: true, ...evaluateOptionNames };

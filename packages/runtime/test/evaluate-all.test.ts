@@ -90,6 +90,22 @@ describe("BAT-1", () => {
     await iterator.return?.();
   });
 
+  test("BAT-1 while the reader works with a result, prompts are begun until four results for each that may run wait", async () => {
+    const { adapter, clock, seen } = slowModel(() => 10);
+    const results = evaluateAll(rows(1_000), { adapter, concurrency: 8 });
+    const iterator = results[Symbol.asyncIterator]();
+    const first = iterator.next();
+    await clock.advance(15);
+    await first;
+    await clock.advance(10_000);
+    expect([results.progress(), seen.most]).toEqual([{ begun: 33, succeeded: 33, failed: 0 }, 8]);
+    const second = iterator.next();
+    await clock.advance(10_000);
+    expect(await second).toMatchObject({ value: { index: 1 } });
+    expect(results.progress().succeeded).toBe(34);
+    await iterator.return?.();
+  });
+
   test("BAT-1 a source that waits for its next prompt holds no result back", async () => {
     const { adapter, clock } = slowModel(() => 10);
     async function* slowly() {

@@ -20,7 +20,7 @@ import type { Observing } from "../observing/contract.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import { assertMayBegin, enclosing, enclosingOfNested, type Enclosing } from "../transactions/session-view.ts";
 import { endlessWait } from "../transactions/endless-wait.ts";
-import { nameOfWriterAround } from "../transactions/lock.ts";
+import { writerAround } from "../transactions/lock.ts";
 
 export const defaultMaxDepth = 3;
 
@@ -104,8 +104,9 @@ export function enclosingOf(
       core,
       listOf(resources).flatMap((item) => (isOpened(item) ? [contextOf(item as Resources)] : [])),
     );
-  const heldBy = hasTools && around.startedIn ? nameOfWriterAround(around.startedIn, core.lock) : undefined;
-  return heldBy === undefined ? around : { ...endlessWait("the session", heldBy, "call"), phase: "render" };
+  const writer = hasTools ? writerAround(around, core.lock) : undefined;
+  if (writer === undefined) return around;
+  return { ...endlessWait("the session", writer.heldBy, writer.holder), phase: "render" };
 }
 
 /** The resources of an evaluation: its prompt's, those given with it, and those around it. */

@@ -8,8 +8,9 @@ import type { Attempts } from "../attempts.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
 import type { Answer } from "../output/parse.ts";
 import type { Run } from "../run.ts";
-import { placed } from "../tools/begin.ts";
+import { outside, placed } from "../tools/begin.ts";
 import { deliverEvents } from "../tools/recording.ts";
+import { runAttempt } from "../transactions/async-context.ts";
 import { endTransaction, rollback } from "../transactions/ending.ts";
 import type { LockMode } from "../transactions/lock-state.ts";
 import { beginTransaction, type Transaction } from "../transactions/transaction.ts";
@@ -32,7 +33,7 @@ export async function beginAgain(
     run.endAttempt = () => commit(run, transaction);
     let answer: Answer | Failure;
     try {
-      answer = await once();
+      answer = await runAttempt(transaction, once);
     } catch (cause) {
       await commit(run, transaction);
       throw cause;
@@ -56,16 +57,14 @@ export async function beginAgain(
 }
 
 /**
- * One transaction for all that an attempt does, so that the evaluation may begin again. Its calls are inside it; what
- * outlives the process is not, where a record has such calls as done when they are.
+ * One transaction for all that an attempt does, so that the evaluation may begin again. Its calls are inside it, and it holds
+ * nothing before one of them may change something.
  */
 function beginAttempt(run: Run): ReturnType<typeof beginTransaction> {
   const mode: LockMode = run.nesting?.readOnly === true ? "read" : "write";
-  const isRecorded = run.tape !== undefined && !run.isInside;
-  const participants = run.resources.participants().filter(({ resource }) => !isRecorded || resource.durable !== true);
-  const resources = participants.map((participant) => ({ ...participant, mode }));
   const name = `the evaluation of ${run.promptName}`;
-  return beginTransaction(placed(run, [], { parent: undefined, name, sessionMode: mode, resources, mode }));
+  const options = placed(run, [], { parent: outside(run), name, sessionMode: "none", resources: [], mode });
+  return beginTransaction({ ...options, isAttempt: true });
 }
 
 /** Whether all tools that succeeded may run once more. */

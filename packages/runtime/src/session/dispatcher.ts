@@ -5,6 +5,7 @@
 import { DefinitionError, type AppEvent, type EventFilter, type FrameworkEvent } from "@proviso/core";
 import { describeValue, eventKeys, filterKey, isThenable } from "@proviso/core/internal";
 import { EventEmitter } from "eventemitter3";
+import { outsideAttempt } from "../transactions/async-context.ts";
 
 type Event = AppEvent | FrameworkEvent;
 /** A listener, once for each time that it subscribed: the same one may do so twice, and leave once. */
@@ -69,7 +70,7 @@ export class Dispatcher {
     const own: Delivery = { event, listeners, next: 0, errors: undefined };
     this.#current = own;
     this.#depth += 1;
-    deliver(own);
+    outsideAttempt(() => deliver(own));
     this.#depth -= 1;
     this.#current = outer;
     if (this.#depth === 0 && this.#tooDeep !== undefined) {

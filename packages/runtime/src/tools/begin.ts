@@ -1,8 +1,9 @@
 import { DefinitionError, type ResourceKey, type Tool, type ToolCall, type ToolPolicy } from "@proviso/core";
-import { isGuardable, messageOf } from "@proviso/core/internal";
+import { after, isGuardable, messageOf } from "@proviso/core/internal";
 import { isFailure, type LimitFailure, type OnStop } from "../failures.ts";
 import type { Touched } from "../transactions/observed-calls.ts";
 import type { Run } from "../run.ts";
+import { lockAll } from "../transactions/lock-all.ts";
 import type { LockMode } from "../transactions/lock-state.ts";
 import type { Participant } from "../transactions/snapshots.ts";
 import {
@@ -15,8 +16,12 @@ import {
   type TransactionOptions,
 } from "../transactions/transaction.ts";
 import type { Accepted } from "./invocation.ts";
+import { policiesFor } from "./policies.ts";
 
-type More = Pick<TransactionOptions, "parent" | "sessionMode">;
+interface More extends Partial<Pick<TransactionOptions, "parent" | "sessionMode">> {
+  /** What it does is always undone: an attempt that has changed nothing holds nothing for it. */
+  readonly isTrial?: true;
+}
 
 /** One transaction for calls that go together, or why none can begin; at once where nothing has to be waited for. */
 export function beginCalls(
@@ -57,7 +62,35 @@ function beginPrepared(
   const ending = run.endAttempt && run.tape?.endingAttempt(run, options.resources);
   if (ending !== undefined) return ending.then(() => beginPrepared(run, calls, policies, more));
   const error = unguardedWrite(run, calls, options.resources);
-  return error === undefined ? beginTransaction(options) : { error };
+  if (error !== undefined) return { error };
+  return after(holdForAttempt(run, options), (stop) => stop ?? beginTransaction(options));
+}
+
+/**
+ * The attempt holds the session for its first call that may change something, and for the first one that uses resources, what all
+ * tools of the prompt may change: attempts that took that call by call, in the order of their models, would wait for each
+ * other. undefined: it is held now.
+ */
+function holdForAttempt(run: Run, options: TransactionOptions): ReturnType<typeof lockAll> {
+  const { attempt } = run;
+  if (
+    attempt === undefined ||
+    attempt !== options.parent ||
+    (options.mode === "read" && options.sessionMode === "read")
+  )
+    return undefined;
+  const { core, sessionMode, mode, resources } = options;
+  const usesNone = mode === "read" || resources.length === 0;
+  const writers = usesNone ? [] : [...run.tools.values()].filter(({ readOnly }) => readOnly !== true);
+  const checks = writers.flatMap((tool) => checksOf(policiesFor(run, tool)));
+  const isLasting = ({ resource }: Participant): boolean =>
+    run.tape !== undefined && !run.isInside && resource.durable === true;
+  const others = resourcesFor(run, writers, checks, "write").filter((each) => !isLasting(each));
+  return lockAll(attempt, { core, sessionMode, resources: others });
+}
+
+function checksOf(policies: readonly ToolPolicy[]): readonly ToolPolicy[] {
+  return policies.length === 0 ? policies : policies.filter(({ check }) => check !== undefined);
 }
 
 /**
@@ -114,7 +147,7 @@ function unguardedWrite(
 export function transactionAfter(run: Run, call: ToolCall, transaction: Transaction | undefined): Transaction {
   return newTransaction(
     placed(run, [call.id], {
-      parent: transaction,
+      parent: transaction ?? around(run),
       name: `the feedback after ${call.name} (${call.id})`,
       sessionMode: "none",
       resources: [],
@@ -129,7 +162,7 @@ function optionsFor(
   policies: readonly ToolPolicy[],
   more: More | undefined,
 ): TransactionOptions {
-  const checks = policies.length === 0 ? policies : policies.filter(({ check }) => check !== undefined);
+  const checks = checksOf(policies);
   const isReadOnly = run.nesting?.readOnly === true || calls.every(({ tool }) => tool.readOnly === true);
   const mode: LockMode = isReadOnly ? "read" : "write";
   // A check may dispatch, also for a tool that is read-only.
@@ -138,17 +171,32 @@ function optionsFor(
     run,
     calls.map(({ call }) => call.id),
     {
-      parent: more?.parent,
+      parent: more?.parent ?? (more?.isTrial === true && run.attempt?.holds.length === 0 ? outside(run) : around(run)),
       name: nameOf(calls),
       sessionMode: more?.sessionMode ?? sessionMode,
-      resources: resourcesFor(run, calls, checks, mode),
+      resources: resourcesFor(
+        run,
+        calls.map(({ tool }) => tool),
+        checks,
+        mode,
+      ),
       mode,
     },
   );
 }
 
+/** The transaction around the calls of the evaluation. */
+function around(run: Run): Transaction | undefined {
+  return run.attempt ?? outside(run);
+}
+
+/** The transaction around the whole evaluation. */
+export function outside({ nesting, enclosing }: Run): Transaction | undefined {
+  return nesting?.transaction ?? enclosing.parent;
+}
+
 /**
- * Adds where a transaction of this evaluation stands, and whom it reports to. The fields are written one by one: V8
+ * Adds which evaluation a transaction is of, and whom it reports to. The fields are written one by one: V8
  * makes an object with more fields behind a spread several times slower.
  */
 export function placed(
@@ -156,12 +204,11 @@ export function placed(
   callIds: readonly string[],
   { parent, name, sessionMode, resources, mode }: Omit<TransactionOptions, "id" | "core" | "startedIn" | "host">,
 ): TransactionOptions {
-  const { nesting, enclosing, attempt } = run;
-  const around = attempt ?? nesting?.transaction ?? enclosing.parent;
+  const { enclosing } = run;
   return {
     id: run.evaluationId,
     core: run.core,
-    parent: parent ?? around,
+    parent,
     startedIn: enclosing.startedIn?.stage === "open" ? enclosing.startedIn : undefined,
     host: new CallHost(run, callIds),
     name,
@@ -184,14 +231,11 @@ function nameOfCall({ call }: Pick<Accepted, "call">): string {
 /** What the tools use, or everything; what the policies' checks read, for reading. */
 function resourcesFor(
   run: Run,
-  calls: readonly { readonly tool: Tool }[],
+  tools: readonly Tool[],
   checks: readonly ToolPolicy[],
   mode: LockMode,
 ): TransactionOptions["resources"] {
-  const used = participantsOf(
-    run,
-    calls.map(({ tool }) => tool),
-  );
+  const used = participantsOf(run, tools);
   if (used.length + checks.length === 0) return [];
   const own = used.map((participant) => ({ ...participant, mode }));
   if (checks.length === 0) return own;

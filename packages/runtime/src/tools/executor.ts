@@ -158,7 +158,7 @@ function announcedOutside(run: Run, accepted: Accepted): Accepted {
 
 async function checkFirst(run: Run, accepted: Accepted, policies: readonly ToolPolicy[]): Promise<Prepared> {
   if (policies.every(({ check }) => check === undefined)) return accepted;
-  const transaction = await beginCalls(run, [accepted], policies);
+  const transaction = await beginCalls(run, [accepted], policies, { isTrial: true });
   if (!("holds" in transaction)) return notRun(accepted.call, transaction);
   try {
     announceAccepted(run, accepted);

@@ -15,6 +15,8 @@ export interface Current {
 interface CurrentSlot {
   /** undefined: a factory that was run in a transaction is done. */
   current: Current | undefined;
+  /** The attempt of an evaluation that waits for the code, inside what is current. */
+  attempt: Transaction | undefined;
 }
 
 interface Request {
@@ -43,7 +45,27 @@ function asyncStorage<T>(): AsyncStorage<T> | undefined {
 
 /** Runs the body, and what it begins, as part of the transaction. */
 export function runAsPartOf<R>(current: Current, body: () => R): R {
-  return transactions === undefined ? body() : transactions.run({ current }, body);
+  return transactions === undefined ? body() : transactions.run({ current, attempt: undefined }, body);
+}
+
+/**
+ * Runs an attempt, which waits for all that its code begins and awaits: approvers, models, checkers. That code is no part of
+ * the attempt, and stays part of what is current.
+ */
+export async function runAttempt<R>(attempt: Transaction, body: () => Promise<R>): Promise<R> {
+  if (transactions === undefined) return body();
+  const place: CurrentSlot = { current: currentTransaction(), attempt };
+  try {
+    return await transactions.run(place, body);
+  } finally {
+    place.attempt = undefined;
+  }
+}
+
+/** Calls what no attempt waits for, such as listeners: what they begin may wait for the attempt. */
+export function outsideAttempt(body: () => void): void {
+  if (transactions === undefined || currentAttempt() === undefined) body();
+  else transactions.run({ current: currentTransaction(), attempt: undefined }, body);
 }
 
 /**
@@ -51,9 +73,9 @@ export function runAsPartOf<R>(current: Current, body: () => R): R {
  * work of a singleton goes on for others.
  */
 export function runFactory<R>(create: (end: () => void) => R): R {
-  const place: CurrentSlot = { current: currentTransaction() };
-  const end = (): void => void (place.current = undefined);
-  return place.current === undefined || transactions === undefined
+  const place: CurrentSlot = { current: currentTransaction(), attempt: currentAttempt() };
+  const end = (): void => void (place.current = place.attempt = undefined);
+  return (place.current ?? place.attempt) === undefined || transactions === undefined
     ? create(end)
     : transactions.run(place, () => create(end));
 }
@@ -61,6 +83,12 @@ export function runFactory<R>(create: (end: () => void) => R): R {
 /** Also while the transaction is over already: see `transaction.ended`. */
 export function currentTransaction(): Current | undefined {
   return transactions?.getStore()?.current;
+}
+
+/** The attempt that waits for the running code; undefined where it is over. */
+export function currentAttempt(): Transaction | undefined {
+  const attempt = transactions?.getStore()?.attempt;
+  return attempt?.stage === "open" ? attempt : undefined;
 }
 
 /** Runs the body, and what it begins, as part of the request. */

@@ -39,6 +39,9 @@ const whyEndless: Readonly<Record<Holder, string>> = {
   body:
     "in whose body this begins as part of the call around it. In the body, evaluate with adapter.evaluate over its session " +
     "and resources: that is part of the transaction; or use context.evaluate before or after it",
+  attempt:
+    "which may begin again and waits for the code in which this begins. Give that a session and resources of its own, or a " +
+    "prompt without tools",
   other:
     "which waits for this one in turn. Use what both need in the same order, or let the outer calls declare it with uses",
 };

@@ -31,6 +31,11 @@ export interface LockOwner {
    * ask for of that scope, and no other resource; a call holds everything that is asked for inside it.
    */
   readonly scope: object | undefined;
+  /**
+   * The attempt of an evaluation that may begin again: it holds what calls inside it may change, and nothing for one that only
+   * reads.
+   */
+  readonly isAttempt?: boolean | undefined;
   readonly holds: Hold[];
   /** The owner's own waits, and those of transactions that were begun in it. */
   readonly waits: Wait[];

@@ -42,24 +42,27 @@ export function tryAcquire(owner: LockOwner, wanted: WantedLock): Blocked | unde
   if (owner.ended) throw new RevokedError(`${owner.name} is over: it takes no lock any more.`);
   const held = holdOf(owner, of);
   if (held === undefined) {
-    const around = passed(owner.parent, wanted);
+    const around = passed(owner, wanted);
     return "lacking" in around ? around : takeAt(owner, around, wanted);
   }
   return mode === "read" ? undefined : upgrade(held, wanted.scope);
 }
 
-/** A hold for reading becomes one for writing, or what is not free. */
+/** A hold for reading becomes one for writing, at those around it first; or what is not free. */
 function upgrade(held: Hold, scope: object | undefined): Blocked | undefined {
   const { of, lock, owner, mode } = held;
   if (mode === "write") return undefined;
+  const around = passed(owner, { of, mode: "write", scope });
+  if ("lacking" in around) return around;
   if (lock.holds.length > 1) return { of, mode: "write", scope, lock, lacking: owner };
   held.mode = "write";
   return undefined;
 }
 
-/** The lock to take inside `outer`, which takes its own first; or what is not free. */
-function passed(outer: LockOwner | undefined, wanted: WantedLock): Lock | Blocked {
+/** The lock to take inside the one around the transaction, which takes its own first; or what is not free. */
+function passed(inner: LockOwner, wanted: WantedLock): Lock | Blocked {
   const { of, mode, scope } = wanted;
+  const { parent: outer } = inner;
   if (outer === undefined) return of;
   const held = holdOf(outer, of);
   if (held !== undefined) {
@@ -68,10 +71,12 @@ function passed(outer: LockOwner | undefined, wanted: WantedLock): Lock | Blocke
       mode === "write" && takesFor(outer, scope) && outer.mode === "write" ? upgrade(held, scope) : undefined;
     return blocked ?? (held.inner ??= createLock());
   }
-  const around = passed(outer.parent, wanted);
-  if ("lacking" in around || outer.ended || !takesFor(outer, scope)) return around;
-  const blocked = takeAt(outer, around, { of, mode: outer.mode, scope });
-  return blocked ?? passed(outer, wanted);
+  const isOnlyRead = outer.isAttempt === true && mode === "read";
+  if (outer.ended || isOnlyRead || !takesFor(outer, scope)) return passed(outer, wanted);
+  const taken = { of, mode: outer.mode, scope };
+  const around = passed(outer, taken);
+  if ("lacking" in around) return around;
+  return takeAt(outer, around, taken) ?? passed(inner, wanted);
 }
 
 /** Whether the transaction holds what those inside it ask for of this scope. */
@@ -128,10 +133,12 @@ export interface EndlessWait {
 }
 
 /**
- * The holder in a wait without end: the call, or the body of `transaction()`, in whose code the wait begins, or another
- * transaction that waits in turn.
+ * The holder in a wait without end: the call, the body of `transaction()` or the attempt of an evaluation in whose code the
+ * wait begins, or another transaction that waits in turn.
  */
-export type Holder = "call" | "body" | "other";
+export type Holder = "call" | "body" | "attempt" | "other";
+
+type Begun = Pick<LockOwner, "parent" | "startedIn">;
 
 /** Waits in line, unless a transaction in front waits for this one in turn. */
 export function waitInLine(owner: LockOwner, blocked: Blocked): Waiting | EndlessWait {
@@ -210,9 +217,22 @@ export function whoHoldsAround(owner: LockOwner, { of, mode }: WantedLock): Endl
   return { isEndless: true, heldBy: by.name, holder: holderOf(by, owner) };
 }
 
-/** The name of the transaction, this one or one around it, that holds the lock for writing. */
-export function nameOfWriterAround(owner: LockOwner, of: Lock): string | undefined {
-  return of.holds.find((held) => held.mode === "write" && isAround(held.owner, owner))?.owner.name;
+/** The transaction in whose code something begins that could never have the lock, since that one holds it for writing. */
+export function writerAround({ parent, startedIn }: Begun, of: Lock): EndlessWait | undefined {
+  if (startedIn === undefined) return undefined;
+  const name = "what begins";
+  const begun: LockOwner = {
+    name,
+    parent,
+    startedIn,
+    mode: "read",
+    scope: undefined,
+    holds: [],
+    waits: [],
+    places: [],
+    ended: false,
+  };
+  return whoHoldsAround(begun, { of, mode: "read", scope: undefined });
 }
 
 /** Gives back all locks that a transaction holds; the next transactions in line get them. */
@@ -272,5 +292,6 @@ function remove<T>(list: T[], item: T): void {
 
 function holderOf(holder: LockOwner, owner: LockOwner): Holder {
   if (!isAround(holder, owner)) return "other";
+  if (holder.isAttempt === true) return "attempt";
   return holder.scope === undefined ? "call" : "body";
 }

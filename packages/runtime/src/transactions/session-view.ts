@@ -3,7 +3,7 @@ import { RevokedError, type Session } from "@proviso/core";
 import type { Origin } from "../session/concurrent-changes.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { BegunEvaluations } from "./begun-evaluations.ts";
-import { currentTransaction } from "./async-context.ts";
+import { currentAttempt, currentTransaction } from "./async-context.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**
@@ -49,7 +49,7 @@ export interface Enclosing {
   readonly parent: Transaction | undefined;
   /**
    * The transaction of a tool call, or of the body of a `transaction()` in a tool call in which `context.evaluate` is
-   * called: it may wait for what begins there, which is no part of it.
+   * called, or of the attempt that waits for the code: it may wait for what begins there, which is no part of it.
    */
   readonly startedIn: Transaction | undefined;
   /** The body that is over, in whose code or with whose session it begins. */
@@ -63,6 +63,12 @@ export const noEnclosing: Enclosing = { parent: undefined, startedIn: undefined,
 
 /** Known by the asynchronous context, or by the session that the body of a transaction was given. */
 export function enclosing(session: Session | undefined): Enclosing {
+  const attempt = currentAttempt();
+  const around = enclosingTransaction(session);
+  return attempt === undefined ? around : { ...around, startedIn: attempt };
+}
+
+function enclosingTransaction(session: Session | undefined): Enclosing {
   const current = currentTransaction();
   if (current?.guard !== undefined && !current.transaction.ended) return startedIn(current.transaction);
   const inCode = current?.guard === undefined ? current?.transaction : undefined;

@@ -8,15 +8,16 @@
 // 4. Every snapshot is released once, after the commit or the rollback: until then a crash undoes the transaction.
 // 5. What is made inside a transaction is closed when the outermost one has ended: until then it may have to be restored.
 import { DefinitionError, RevokedError, type AppEvent, type StreamEvent } from "@proviso/core";
-import { abortedFailure, isFailure, type Failure, type LimitFailure, type OnStop } from "../failures.ts";
+import { isFailure, type Failure, type LimitFailure, type OnStop } from "../failures.ts";
 import type { SessionMark } from "../session/concurrent-changes.ts";
 import type { ObservedCalls } from "./observed-calls.ts";
 import type { BegunEvaluations } from "./begun-evaluations.ts";
 import type { SessionCore } from "../session/session-core.ts";
-import { endlessAmong, endlessWait, LockFault, type NamedLock } from "./endless-wait.ts";
-import { releaseAll, tryAcquire, waitInLine } from "./lock.ts";
-import { firstAt, type Blocked, type LockMode, type LockOwner } from "./lock-state.ts";
-import { lockOf, takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
+import { LockFault } from "./endless-wait.ts";
+import { releaseAll, tryAcquire } from "./lock.ts";
+import { lockAll, waitUntilHeld, wantedOf } from "./lock-all.ts";
+import { firstAt, type LockMode, type LockOwner } from "./lock-state.ts";
+import { takeSnapshots, type Participant, type Taken } from "./snapshots.ts";
 
 export interface Transaction extends LockOwner {
   /** Session events with this evaluation id, and of evaluations inside it, are what it does. */
@@ -110,6 +111,7 @@ export interface TransactionOptions {
   readonly takes?: "snapshots" | "locks";
   /** The body of a `transaction()`: the scope that it is over, and the evaluations that begin in it. */
   readonly scope?: object;
+  readonly isAttempt?: true;
   readonly evaluations?: BegunEvaluations;
   readonly host: TransactionHost;
 }
@@ -142,14 +144,8 @@ export function beginTransaction(
 function holdAll(transaction: Transaction, options: TransactionOptions): Promise<Failure | undefined> | undefined {
   const { core, resources, host, takes = "snapshots" } = options;
   core.assertUsable();
-  const locks = inOrder(options);
-  for (const wanted of locks) {
-    const blocked = tryAcquire(transaction, wanted);
-    if (blocked === undefined) continue;
-    const endless = endlessAmong(transaction, locks);
-    if (endless !== undefined) return Promise.resolve(endless);
-    return waitUntilHeld(transaction, blocked, wanted).then((stop) => stop ?? holdAll(transaction, options));
-  }
+  const waiting = lockAll(transaction, options);
+  if (waiting !== undefined) return waiting.then((stop) => stop ?? holdAll(transaction, options));
   for (const participant of takes === "snapshots" ? resources : []) {
     const taking = takeSnapshots(transaction, participant);
     if (taking === undefined) continue;
@@ -169,7 +165,7 @@ function opened(transaction: Transaction, { core, takes = "snapshots" }: Transac
 
 /** Holds nothing yet. */
 export function newTransaction(options: TransactionOptions): Transaction {
-  const { id, name, core, mode, parent, startedIn, host, scope, evaluations } = options;
+  const { id, name, core, mode, parent, startedIn, host, scope, isAttempt, evaluations } = options;
   return {
     id,
     name,
@@ -178,6 +174,7 @@ export function newTransaction(options: TransactionOptions): Transaction {
     core,
     mode,
     scope,
+    isAttempt,
     holds: [],
     waits: [],
     places: [],
@@ -197,42 +194,6 @@ export function newTransaction(options: TransactionOptions): Transaction {
     inside: 0,
     onIdle: undefined,
   };
-}
-
-function inOrder({ core, sessionMode, resources }: TransactionOptions): readonly NamedLock[] {
-  // Always before the resources, those that join later included.
-  const session: readonly NamedLock[] =
-    sessionMode === "none" ? [] : [{ of: core.lock, mode: sessionMode, scope: undefined, what: "the session" }];
-  if (resources.length === 0) return session;
-  const others = resources.map((participant) => wantedOf(participant, participant.mode));
-  return [...session, ...others.toSorted((a, b) => a.of.number - b.of.number)];
-}
-
-function wantedOf({ resource, name, scope }: Participant, mode: LockMode): NamedLock {
-  return { of: lockOf(resource), mode, scope, what: `"${name}"` };
-}
-
-/** undefined: it is held now. */
-async function waitUntilHeld(
-  transaction: Transaction,
-  first: Blocked,
-  { what, ...wanted }: NamedLock,
-): Promise<Failure | undefined> {
-  for (let blocked: Blocked | undefined = first; blocked; blocked = tryAcquire(transaction, wanted)) {
-    const waiting = waitInLine(transaction, blocked);
-    if ("isEndless" in waiting) return endlessWait(what, waiting.heldBy, waiting.holder);
-    const waitedFor = `It waited for ${waiting.heldBy}, which uses ${what}.`;
-    const ended = await transaction.host.within(waiting.ready, (stop) => ({
-      ...stop,
-      message: `${stop.message} ${waitedFor}`,
-    }));
-    if (isFailure(ended)) {
-      waiting.cancel();
-      return ended;
-    }
-    if (transaction.ended) return abortedFailure(undefined, "tool");
-  }
-  return undefined;
 }
 
 /**

@@ -18,7 +18,9 @@ import {
   memoryBlobs,
   memoryConversations,
   modelAdapter,
+  openResources,
   readConversation,
+  transaction,
   withConversation,
   type Conversation,
   type ConversationStore,
@@ -289,6 +291,27 @@ describe("CNV-3 session and messages agree", () => {
       texts: ["user: Buy bread.", "assistant: ", "tool: Done.", "assistant: Bread is noted."],
       tasks: ["bread"],
     });
+  });
+
+  test("CNV-3 a transaction that is undone takes back the state alone, and keep puts the messages back", async () => {
+    const store = memoryConversations();
+    await using resources = await openResources([]);
+    await withConversation(
+      store,
+      "ada",
+      async (conversation) => {
+        const { messages: before, session } = conversation;
+        const undone = transaction({ session, resources }, async (rollback) => {
+          await conversation.evaluate(adapterOf(adds("milk"), { text: "Noted." }), said("Buy milk."));
+          await rollback();
+        });
+        await undone;
+        expect([session.get(tasks), conversation.messages.length]).toEqual([[], 4]);
+        conversation.keep(before);
+      },
+      { slices },
+    );
+    expect(await stored(store)).toMatchObject({ texts: [], tasks: [] });
   });
 
   test("CNV-3 an evaluation that could not begin changes nothing", async () => {
