@@ -43,9 +43,12 @@ it.each<Failing>([
     {},
   ],
   [true, "budget", answer, { budget: { maxTotalTokens: 1 } }],
-  ...(Object.entries(reasons) as [ProviderErrorReason, boolean][]).map(
-    ([reason, goesOn]): Failing => [goesOn, `provider: ${reason}`, { failure: "provider", reason, message: "No." }, {}],
-  ),
+  ...(Object.entries(reasons) as [ProviderErrorReason, boolean][]).map(([reason, goesOn]): Failing => [
+    goesOn,
+    `provider: ${reason}`,
+    { failure: "provider", reason, message: "No." },
+    {},
+  ]),
   [false, "output", { text: "no JSON" }, { maxRepairs: 0 }],
 ])(
   "RSM-1 a run that failed goes on when it is evaluated again: %o, where the failure was %s",

@@ -285,16 +285,19 @@ function whyTooLate(run: Run, { calling, time }: Handling): Omit<Invocation, "pa
   return { result: failed("Not run: the call is over.") };
 }
 
-/** The record has the thrown error itself, as `err`, where loggers look for it, and its stack as a text. */
+/** The log has the thrown error as `err`, where loggers look for it, and its stack as a text. What ended the run is logged with it. */
 function handlerFailed(run: Run, call: ToolCall, message: string, thrown?: unknown): ToolResult {
   const stack = isA(thrown, Error) ? stackOf(thrown) : undefined;
   const more = thrown === undefined ? {} : { err: thrown, ...(stack === undefined ? {} : { stack }) };
-  run.log("warn", { tool: call.name, callId: call.id, error: message, ...more }, "tool.failed");
+  const fields = { tool: call.name, callId: call.id, error: message, ...more };
+  if (run.tape?.error(run) === undefined) run.log("warn", fields, "tool.failed");
   return failed(message);
 }
 
 function rejected(run: Run, call: ToolCall, error: string): Invocation {
   run.log("warn", { tool: call.name, callId: call.id, error }, "tool.rejected");
-  const params: RejectedParams = { rawArguments: String(call.arguments ?? ""), error };
-  return { params, result: failed(error) };
+  return {
+    params: { rawArguments: String(call.arguments ?? ""), error } satisfies RejectedParams,
+    result: failed(error),
+  };
 }
