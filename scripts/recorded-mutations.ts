@@ -93,9 +93,9 @@ export const recordedMutations: readonly Mutation[] = [
   {
     rule: "RSM-2",
     breaks: "feedback on a kept call stands",
-    file: "runtime/src/recording/standing.ts",
-    find: "  last = feedbackAfter(before, last);\n",
-    replace: "",
+    file: "runtime/src/recording/steps.ts",
+    find: '    const isFeedback = entry.kind === "event" && entry.event.type === "feedback.given";\n    if (!isFeedback && !isAnnouncement(entry)) break;',
+    replace: "    if (!isAnnouncement(entry)) break;",
     test: "packages/journal/test/dispatches.test.ts",
   },
   {

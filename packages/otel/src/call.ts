@@ -6,7 +6,7 @@ import type { Metrics } from "./metrics.ts";
 import { attribute, metric, spanEvent } from "./names.ts";
 
 /** What became of a call. */
-type Outcome = "committed" | "undone" | "not_run";
+type Outcome = "committed" | "undone" | "suspended" | "not_run";
 
 /** The span of a call. */
 export class Call {
@@ -40,7 +40,7 @@ export class Call {
   /** Ends the span. `of` are the dimensions of a call that did not fail, or did. */
   end(outcome: Outcome, message: string | undefined, of: (errorType?: string) => Attributes, faults: Faults): void {
     const { span } = this;
-    const errorType = outcome === "committed" ? undefined : "tool_error";
+    const errorType = outcome === "committed" || outcome === "suspended" ? undefined : "tool_error";
     faults.keep(() => {
       if (this.#undone !== undefined && outcome === "undone")
         span?.addEvent(spanEvent.undone, this.#undone.attributes, this.#undone.at);

@@ -14,6 +14,7 @@ import {
 import { Call } from "./call.ts";
 import { Chat, failSpan } from "./chat.ts";
 import { valueJson } from "./content.ts";
+import { codeOf, isSuspension } from "./ended-by.ts";
 import { Faults } from "./faults.ts";
 import { attribute, metric, operation, unknownTool } from "./names.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -166,12 +167,15 @@ export class TracedEvaluation {
 
   /** The evaluation is over; `error` is what it rejects with. */
   end(error?: unknown): void {
-    const code = codeOf(error) ?? this.#failure?.code;
+    // A run that waits for a decision has not failed.
+    const waits = isSuspension(error);
+    const code = waits ? undefined : (codeOf(error) ?? this.#failure?.code);
     for (const [callId, call] of this.#calls) {
-      this.#endCall(callId, call, call.succeeded ? "committed" : "undone");
+      this.#endCall(callId, call, call.succeeded ? "committed" : waits ? "suspended" : "undone");
     }
     this.#endChat(code);
     this.#faults.keep(() => {
+      if (waits) this.#span?.setAttribute(attribute.suspended, true);
       if (code !== undefined) failSpan(this.#span, code, this.#shown(this.#failure?.message));
     });
     this.#faults.keep(() => this.#span?.end());
@@ -291,10 +295,4 @@ export class TracedEvaluation {
   #shown(text: string | undefined): string | undefined {
     return this.#telemetry.maxContentBytes === undefined ? undefined : text;
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  if (error === undefined) return undefined;
-  const code: unknown = (error as { readonly code?: unknown } | null)?.code;
-  return typeof code === "string" ? code : "error";
 }

@@ -28,6 +28,7 @@ export const attribute = {
   toolCall: "gen_ai.tool.call.id",
   toolType: "gen_ai.tool.type",
   outcome: "proviso.tool.outcome",
+  suspended: "proviso.run.suspended",
   errorType: "error.type",
   waits: "proviso.throttle.waits",
   waitMs: "proviso.throttle.wait_ms",

@@ -1,5 +1,5 @@
 // Runs that go on, forks and replays: each attempt has spans for what it did itself.
-import { definePrompt, defineTool } from "@proviso/core";
+import { allow, definePolicy, definePrompt, defineTool, RunError, suspend } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
@@ -114,5 +114,32 @@ test("OTEL-1 forks of one run that are evaluated side by side have the spans of 
   expect(seen.toSorted((a, b) => (JSON.stringify(a[1]) < JSON.stringify(b[1]) ? -1 : 1))).toEqual([
     [names, ['{"n":10}'], [0, 5], ["committed"]],
     [names, ['{"n":11}'], [1, 5], ["committed"]],
+  ]);
+});
+
+test("OTEL-5 a run that waits for a decision is no error span, and neither is the call that waits", async () => {
+  const sdk = memorySdk();
+  const observers = [openTelemetry(sdk.providers)];
+  const ask = definePolicy({ name: "ask", tools: [double], check: () => suspend("Double it?") });
+  const asking = definePrompt({ key: "p", policies: [ask], sections: [{ key: "x", text: "Do.", tools: [double] }] });
+  const adapter = modelAdapter(scriptedModel([call(1), done]), { observers });
+  const journal = memoryJournal();
+  const evaluate = () => adapter.evaluate(asking.bind(), { run: journal.run("r") });
+  const error: unknown = await evaluate().catch((reason: unknown) => reason);
+  const seen = () =>
+    sdk.spans().map(({ name, status, attributes: of }) => {
+      return [name, status.code, of["error.type"], of["proviso.tool.outcome"] ?? of["proviso.run.suspended"]];
+    });
+  expect(seen()).toEqual([
+    ["execute_tool double", 0, undefined, "suspended"],
+    ["chat scripted-model", 0, undefined, undefined],
+    ["invoke_agent app/p", 0, undefined, true],
+  ]);
+  await journal.resolve(error instanceof RunError ? (error.pending?.token ?? "") : "", allow());
+  await evaluate();
+  expect(seen().slice(3)).toEqual([
+    ["execute_tool double", 0, undefined, "committed"],
+    ["chat scripted-model", 0, undefined, undefined],
+    ["invoke_agent app/p", 0, undefined, undefined],
   ]);
 });

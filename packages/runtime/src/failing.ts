@@ -127,7 +127,9 @@ export function unforeseenFailure(run: Run, why: Failure): EvaluationFailure {
 export function recordFault(run: Run): { readonly error: EvaluationFailure } | undefined {
   const error = run.tape?.error(run);
   if (error === undefined) return undefined;
-  run.log("error", errorFields(error), "prompt.error");
+  // A run that waits for a decision has not failed.
+  if (error.code === "run" && error.reason === "suspended") run.log("info", errorFields(error), "prompt.suspended");
+  else run.log("error", errorFields(error), "prompt.error");
   return { error };
 }
 

@@ -211,8 +211,8 @@ export function refusedRequest(refused: Extract<ModelFailure, { failure: "provid
   return { ...providerFailure(reason, message, { payload, status, cause }), phase: isRefused ? "request" : "response" };
 }
 
-/** What is wrong with an answer that came, on whatever API. */
-const ofAnswers: ReadonlySet<ProviderErrorReason> = new Set([
+/** What is wrong with an answer that came, on whatever API; for any other reason there is none. */
+export const ofAnswers: ReadonlySet<ProviderErrorReason> = new Set([
   "invalid_response",
   "refusal",
   "content_filter",

@@ -186,6 +186,7 @@ export function announceAnswer(run: Run, response: ModelResponse, message: Assis
     }
     return { ...beside, type: "provider.responded", turn, model, text, toolCalls, usage, finishReason, durationMs };
   });
+  run.tape?.announced(run);
 }
 
 /** The calls as an event has them. Those of a message that is frozen and that have nothing else are shared with it. */

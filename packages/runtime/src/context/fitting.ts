@@ -11,6 +11,7 @@ import {
 } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { failure, isFailure, readOption, type Failure } from "../failures.ts";
+import { messagesWithoutSecrets } from "../conversations/hide.ts";
 import type { Run, Setup } from "../run.ts";
 import type { Fitting } from "./contract.ts";
 import { planShortening, type Goal, type Plan } from "./plan.ts";
@@ -61,6 +62,8 @@ export class RunFitting implements Fitting {
   #room: number;
   #rate: number;
   #refusals = 0;
+  /** Messages as they are measured: each is looked through once. */
+  readonly #withoutSecrets = new WeakMap<Message, Message>();
 
   constructor(policy: Policy, window: Window, takesTools: boolean, given: readonly unknown[]) {
     this.#policy = policy;
@@ -139,7 +142,20 @@ export class RunFitting implements Fitting {
   /** The request with the adapter's bound of files, where the history has any. */
   #measured(request: Sent): Sent {
     const { bound } = this.#running().history;
-    return bound === undefined ? request : { ...request, bound };
+    const messages = request.messages.map((message) => this.#measuredMessage(message));
+    return bound === undefined ? { ...request, messages } : { ...request, messages, bound };
+  }
+
+  /** A record shows no secrets: where its run goes on, what was measured is without them. */
+  #measuredMessage(message: Message): Message {
+    const { tape, world } = this.#running();
+    if (tape === undefined || world.secrets === undefined) return message;
+    let shown = this.#withoutSecrets.get(message);
+    if (shown === undefined) {
+      shown = messagesWithoutSecrets([message], world.secrets)[0] as Message;
+      this.#withoutSecrets.set(message, shown);
+    }
+    return shown;
   }
 
   #running(): Run {
@@ -155,7 +171,7 @@ export class RunFitting implements Fitting {
 
   #plan(request: Sent, before: number, goal: Omit<Goal, "keepTurns">): Plan {
     const { history } = this.#running();
-    const messages = history.messages();
+    const messages = history.messages().map((message) => this.#measuredMessage(message));
     const rate = before / charactersIn(this.#measured(request));
     const sizes = messages.map((message) => sizeOf(message, history.bound) * rate);
     const stubSizes = messages.map((message, place) => {

@@ -226,6 +226,8 @@ export interface Tape<Run> extends TapeNumbers {
   delay(run: Run, compute: () => number | undefined): number | undefined;
   /** Waits, unless the record says that the wait is over. */
   waited(run: Run, wait: () => Promise<unknown>): Promise<unknown>;
+  /** An answer is announced: where an attempt ended with that, what comes next has the time of the attempt that went on. */
+  announced(run: Run): void;
   checked(run: Run, check: () => Promise<string | undefined>): Promise<string | undefined>;
   /** undefined: the record has none of these calls, so all are run. */
   calls(run: Run, calls: readonly ToolCall[]): Promise<KeptCalls | undefined> | undefined;

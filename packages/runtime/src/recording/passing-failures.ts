@@ -1,9 +1,10 @@
 import type { EvaluationFailure } from "@proviso/core";
+import { ofAnswers } from "../failures.ts";
 import type { EntryOf } from "./entries.ts";
 import type { RunSource } from "./run-source.ts";
 
 /** Whether a run that failed with this code is evaluated again from where it was; the others are its outcome. */
-const mayPass: Readonly<Record<EvaluationFailure["code"], boolean>> = {
+const mayPass: Readonly<Record<Exclude<EvaluationFailure["code"], "provider">, boolean>> = {
   deadline: true,
   budget: true,
   turns: true,
@@ -16,13 +17,13 @@ const mayPass: Readonly<Record<EvaluationFailure["code"], boolean>> = {
   deadlock: false,
   option: false,
   output: false,
-  provider: false,
   restore: false,
   run: false,
 };
 
-export function mayGoOnAfter(code: EvaluationFailure["code"]): boolean {
-  return mayPass[code];
+/** Whether no answer came that could be given again: another key, model or deployment may have one. */
+export function mayGoOnAfter(error: EvaluationFailure): boolean {
+  return error.code === "provider" ? !ofAnswers.has(error.reason) : mayPass[error.code];
 }
 
 /** What the entry of an end says of how the run goes on. */
@@ -30,6 +31,6 @@ export function openEndOf(
   error: EvaluationFailure,
   source: Pick<RunSource, "staysOpen">,
 ): Pick<EntryOf<"ended">, "goesOn" | "staysOpen"> {
-  if (!mayGoOnAfter(error.code)) return {};
+  if (!mayGoOnAfter(error)) return {};
   return source.staysOpen?.(error) === true ? { goesOn: true, staysOpen: true } : { goesOn: true };
 }

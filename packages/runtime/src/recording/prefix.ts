@@ -1,6 +1,7 @@
 // What stands of a run, read in order. Entries that the evaluation itself does not come to are passed on the way.
 import type { FrameworkEvent } from "@proviso/core";
 import type { EntryContent, EntryOf, JournalEntry } from "./entries.ts";
+import { isAnnouncement } from "./steps.ts";
 
 /** Kinds that the evaluation comes to by itself, in the order of the record. */
 const met = new Set<EntryContent["kind"]>([
@@ -78,11 +79,20 @@ export class Prefix {
     return undefined;
   }
 
-  /** Passes that the run went on, where that is next. */
+  /** Whether the evaluation comes to more than the announcement of the answer that it has. */
+  hasMore(): boolean {
+    for (let place = this.at; place < this.entries.length; place++) {
+      const entry = this.entries[place] as JournalEntry;
+      if (isMet(entry, this.own) && this.own.has(entry.evaluationId) && !isAnnouncement(entry)) return true;
+    }
+    return false;
+  }
+
+  /** Passes that the run went on, and with what, where that is next. */
   passResumption(): void {
     for (; this.at < this.entries.length; this.at++) {
       const entry = this.entries[this.at] as JournalEntry;
-      if (!isResumption(entry)) return;
+      if (!isResumption(entry) && entry.kind !== "adopted" && entry.kind !== "given") return;
       this.#timed(entry.at);
       this.#pass(entry);
     }

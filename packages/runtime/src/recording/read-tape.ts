@@ -119,6 +119,8 @@ export class ReadTape {
     return undefined;
   }
 
+  announced(): void {}
+
   async waited(): Promise<unknown> {
     return undefined;
   }

@@ -3,7 +3,7 @@ import type { ToolInvoked } from "@proviso/core";
 import { emptyAttempts } from "./empty-attempts.ts";
 import type { EntryOf, JournalEntry } from "./entries.ts";
 import type { LostCall, UnknownCall } from "./run-source.ts";
-import { StepCounter } from "./steps.ts";
+import { endOfStep, StepCounter } from "./steps.ts";
 import { isCut } from "./unanswered.ts";
 
 /**
@@ -84,19 +84,6 @@ export interface Cut {
   readonly kept: number;
 }
 
-/** The place of the last feedback that was given on a call which ends at a place; the place itself where none was. */
-function feedbackAfter(entries: readonly JournalEntry[], place: number): number {
-  const own = entries[0]?.evaluationId;
-  let last = place;
-  for (let next = place + 1; next < entries.length; next++) {
-    const entry = entries[next] as JournalEntry;
-    if (entry.evaluationId !== own) continue;
-    if (entry.kind !== "event" || entry.event.type !== "feedback.given") break;
-    last = next;
-  }
-  return last;
-}
-
 /** Whether nothing more comes of the last attempt: it has ended, or waits for a decision. */
 export function isAtRest(entries: readonly JournalEntry[]): boolean {
   const last = entries.at(-1);
@@ -132,7 +119,7 @@ export function cutAfterLastStep(standing: readonly JournalEntry[]): Cut {
   const counter = new StepCounter();
   let last = -1;
   for (const [place, entry] of before.entries()) if (counter.add(entry) > 0) last = place;
-  last = feedbackAfter(before, last);
+  last = endOfStep(before, last);
   // What was begun without a step begins again, with its session.
   const entries = before.slice(0, Math.max(last, 0) + 1);
   return { entries: keptOf(entries), kept: (entries.at(-1)?.index ?? -1) + 1 };
@@ -271,7 +258,7 @@ export function entriesToStep(standing: readonly JournalEntry[], step: number): 
     steps += counter.add(entry);
     if (steps === step && place === cutAnswer) return entriesToStep(standing, step - 1);
     if (steps === step) {
-      const kept = standing.slice(0, feedbackAfter(standing, place) + 1);
+      const kept = standing.slice(0, endOfStep(standing, place) + 1);
       return keptOf(withoutLimits(kept.filter(({ kind }) => kind !== "resumed")));
     }
     if (steps > step) return undefined;

@@ -39,3 +39,26 @@ export function stepsIn(entries: readonly JournalEntry[]): number {
   for (const entry of entries) steps += counter.add(entry);
   return steps;
 }
+
+/** Whether an entry announces an answer: what the evaluation comes to by itself when it has the answer. */
+export function isAnnouncement(entry: JournalEntry): boolean {
+  return entry.kind === "event" && (entry.event.type === "provider.tool" || entry.event.type === "provider.responded");
+}
+
+/**
+ * The place of the last entry that belongs to a step which ends at a place: the announcement of an answer, or feedback on a
+ * call. What stands of it is not emitted again where the run goes on.
+ */
+export function endOfStep(entries: readonly JournalEntry[], place: number): number {
+  const own = entries[0]?.evaluationId;
+  let last = place;
+  for (let next = place + 1; next < entries.length; next++) {
+    const entry = entries[next] as JournalEntry;
+    // What an answer costs is kept before it is announced.
+    if (entry.evaluationId !== own || entry.kind === "drew") continue;
+    const isFeedback = entry.kind === "event" && entry.event.type === "feedback.given";
+    if (!isFeedback && !isAnnouncement(entry)) break;
+    last = next;
+  }
+  return last;
+}

@@ -65,6 +65,12 @@ export class TapeEvents extends TapeEntries {
     return { event: numbered, isEmitted: true };
   }
 
+  announced({ isInside }: Pick<Run, "isInside">): void {
+    if (this.isLive || isInside || this.isStopped || this.fault !== undefined) return;
+    if (this.sendsNothing || this.prefix.peek() !== undefined) this.prefix.passResumption();
+    else this.goLive();
+  }
+
   keepsHistory(run: Run, summarises: boolean): boolean {
     const next = this.isLive || run.isInside ? undefined : this.prefix.look();
     if (next === undefined || next.kind === "stopped" || !this.isAdopted(next)) return false;

@@ -28,7 +28,7 @@ export class TapeStops extends TapeCalls implements LimitRecord {
   }
 
   goesOn(): boolean {
-    return !this.isLive && this.prefix.look() !== undefined;
+    return !this.isLive && this.prefix.hasMore();
   }
 
   takeStop(by: Asked): Failure | undefined {

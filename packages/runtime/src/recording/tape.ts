@@ -224,7 +224,7 @@ export class RecordedTape extends TapeStops implements Tape<Run> {
     }
     if (this.isStopped && !this.isReplay) return;
     const left = this.prefix.peek();
-    if (left === undefined || (!this.isReplay && "error" in outcome && mayGoOnAfter(outcome.error.code))) return;
+    if (left === undefined || (!this.isReplay && "error" in outcome && mayGoOnAfter(outcome.error))) return;
     this.diverge({ what: "extra", path: "", recorded: left.kind, now: undefined });
   }
 

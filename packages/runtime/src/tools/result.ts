@@ -87,8 +87,15 @@ export function jsonOf(value: unknown): unknown {
   return toJsonValue(value)?.value ?? null;
 }
 
-/** The stack of what a handler threw; undefined where there is none, or where its own getter throws. */
-export function stackOf(error: Error): string | undefined {
+/** What a log has of what a handler threw: the error itself, as `err`, where loggers look for it, and its stack as a text. */
+export function loggedError(thrown: unknown): object {
+  if (thrown === undefined) return {};
+  const stack = isA(thrown, Error) ? stackOf(thrown) : undefined;
+  return { err: thrown, ...(stack === undefined ? {} : { stack }) };
+}
+
+/** undefined where there is none, or where its own getter throws. */
+function stackOf(error: Error): string | undefined {
   try {
     return typeof error.stack === "string" ? error.stack : undefined;
   } catch {

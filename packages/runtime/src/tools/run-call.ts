@@ -18,7 +18,7 @@ import { callContext, type CallContext } from "./context.ts";
 import { openingOf } from "../disclosure/opening.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { checkPolicies } from "./policies.ts";
-import { failed, jsonOf, resultOf, stackOf, unknownTool } from "./result.ts";
+import { failed, jsonOf, resultOf, loggedError, unknownTool } from "./result.ts";
 import { leaveBehind, stopBehind } from "./stop-behind.ts";
 
 /** The call with its arguments read, or why it cannot be run; at once where its schema validates at once. */
@@ -285,11 +285,10 @@ function whyTooLate(run: Run, { calling, time }: Handling): Omit<Invocation, "pa
   return { result: failed("Not run: the call is over.") };
 }
 
-/** The record has the thrown error itself, as `err`, where loggers look for it, and its stack as a text. */
+/** What ended the run, a call that waits for a decision for example, is logged with its evaluation. */
 function handlerFailed(run: Run, call: ToolCall, message: string, thrown?: unknown): ToolResult {
-  const stack = isA(thrown, Error) ? stackOf(thrown) : undefined;
-  const more = thrown === undefined ? {} : { err: thrown, ...(stack === undefined ? {} : { stack }) };
-  run.log("warn", { tool: call.name, callId: call.id, error: message, ...more }, "tool.failed");
+  const fields = { tool: call.name, callId: call.id, error: message, ...loggedError(thrown) };
+  if (run.tape?.error(run) === undefined) run.log("warn", fields, "tool.failed");
   return failed(message);
 }
 
