@@ -1,7 +1,9 @@
-import type { ProviderAdapter } from "@proviso/core";
+import type { HistoryCompacted, ProviderAdapter } from "@proviso/core";
+import { createSession } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
 import { describe, expect, test } from "vitest";
-import { chat, modelOf, tokensOf, tooLong } from "./support.ts";
+import { promptWith } from "../support.ts";
+import { calls, chat, modelOf, reader, tokensOf, tooLong } from "./support.ts";
 
 const capabilities = { tools: true, nativeOutput: false, outputLimit: { least: 1 } } as const;
 const context = { window: 100_000 };
@@ -29,4 +31,24 @@ describe.each<readonly [string, (adapter: ProviderAdapter) => ProviderAdapter]>(
       expect(model.requests.map(({ maxOutputTokens }) => maxOutputTokens)).toEqual([some, none, none, some]);
     },
   );
+});
+
+test("CTX-2 CTX-8 what was reported of a history counts no more once it is shortened", async () => {
+  const session = createSession();
+  const compacted: HistoryCompacted[] = [];
+  session.on("history.compacted", (event) => void compacted.push(event));
+  let isRefused = false;
+  const { adapter } = modelOf((_, turn) => {
+    if (compacted.length === 1 && !isRefused) {
+      isRefused = true;
+      return tooLong();
+    }
+    return turn <= 30 && !isRefused ? calls(turn) : { text: "Done." };
+  });
+  await adapter.evaluate(promptWith(reader(1_500)), { context: { window: 8_000 }, session });
+  const [first, second] = compacted;
+  expect(compacted.map(({ why }) => why)).toEqual(["threshold", "refused"]);
+  // The request that was refused is the one that the first shortening has made, by characters alone, times 1.1.
+  expect(second?.before).toBeLessThanOrEqual(Math.ceil((first?.after ?? 0) * 1.1));
+  expect(second?.after).toBeLessThan(first?.after ?? 0);
 });

@@ -1,8 +1,29 @@
 import { createSession, modelAdapter, openResources, transaction } from "@proviso/runtime";
-import { provide, type ToolContext } from "@proviso/core";
+import { provide, UnusableError, type ToolContext } from "@proviso/core";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import { Counter, CounterKey, noted, notes, promptOf, rejectionOf, toolOf } from "./support.ts";
+
+class Fragile extends Counter {
+  override restore(): never {
+    throw new Error("disk gone");
+  }
+}
+
+test("TX-13 TX-9 a rollback of a body that fails does not hide why the body had thrown", async () => {
+  const session = createSession({ slices: [notes] });
+  const resources = await openResources([provide(CounterKey, new Fragile())]);
+  const error = await rejectionOf(
+    transaction({ session, resources }, async (_, views) => {
+      (await views.resources.open(CounterKey)).value = 1;
+      throw new Error("no more ideas");
+    }),
+  );
+  expect(error).toBeInstanceOf(UnusableError);
+  const messages = (error.cause as AggregateError).errors.map((each: Error) => inspect(each));
+  expect(messages).toEqual([expect.stringContaining("disk gone"), expect.stringContaining("no more ideas")]);
+});
 
 test.each([
   "the same session",
