@@ -3,6 +3,7 @@ import { isRecord, strictSchema, type StrictSchema } from "@proviso/core/provide
 import { wrappedSchema, wrapperKey, type OutputSpec } from "@proviso/core/internal";
 import { answerLimits } from "../output/extract.ts";
 import { jsonBlock } from "../output/fence.ts";
+import { withoutLastHalf } from "../well-formed.ts";
 import { parsePartialJson } from "./partial-json.ts";
 
 /** A structured output as far as it can be read. */
@@ -26,7 +27,7 @@ export function partialOutput(spec: OutputSpec<unknown>, cut: (unfinished: strin
   const finish = (text: string): { readonly value: unknown } | undefined => {
     nextLength = Math.ceil(text.length * (1 + growthOf(text.length)));
     if (text.length > longestShown) return undefined;
-    const found = parsePartial(text, cut);
+    const found = parsePartial(withoutLastHalf(text).toWellFormed(), cut);
     const value = found === undefined ? undefined : unwrapped(spec, found.value, strict);
     if (value === undefined) return undefined;
     const json = JSON.stringify(value);

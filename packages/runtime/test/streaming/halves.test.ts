@@ -65,3 +65,15 @@ test("STR-1 RSN-1 so it is with thoughts and the output, too", async () => {
   expect(JSON.stringify(partials)).not.toMatch(/\\ud83d|\ufffd/);
   expect(partials.at(-1)).toEqual({ a: smile });
 });
+
+test("STR-1 STR-4 half a character is U+FFFD in what is read of the output, as in the output", async () => {
+  const text = `{"a":"x${first}","b":"y"}`;
+  const model = streamingModel([
+    { pieces: [...text.matchAll(/.{1,3}/gsu)].map(([piece]) => piece), answer: answer(text) },
+  ]);
+  const prompt = structured(z.object({ a: z.string(), b: z.string() }));
+  const events: readonly StreamEvent<unknown>[] = await all(modelAdapter(model, fakeEnvironment()).stream(prompt));
+  const partials = events.flatMap((event) => (event.type === "output.delta" ? [event.partial] : []));
+  expect(JSON.stringify(partials)).not.toContain("\\ud83d");
+  expect(partials.at(-1)).toEqual({ a: "x\ufffd", b: "y" });
+});
