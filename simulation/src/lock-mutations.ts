@@ -12,7 +12,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "a lock belongs to the transaction's scope, not to the instance",
-    file: runtime("transactions/transaction.ts"),
+    file: runtime("transactions/lock-all.ts"),
     find: "const others = resources.map((participant) => wantedOf(participant, participant.mode));",
     replace:
       "const others = resources.map((participant) => ({ ...wantedOf(participant, participant.mode), of: lockOf(core) }));",
