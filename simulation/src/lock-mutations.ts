@@ -256,7 +256,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "what a factory has begun stays part of the call that made it",
     file: runtime("transactions/async-context.ts"),
-    find: "const end = (): void => void (place.current = undefined);",
+    find: "const end = (): void => void (place.current = place.attempt = undefined);",
     replace: "const end = (): void => void place;",
   },
   {
