@@ -7,7 +7,6 @@ import {
   type JournalRun,
   type OutputOf,
   type Prompt,
-  type PromptResponse,
   type ProviderAdapter,
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
@@ -16,7 +15,7 @@ import { trackerOf } from "./budgets.ts";
 import { checkEvaluateOptions, evaluateOptionNames } from "./evaluate-options.ts";
 import { beginFailure } from "./failures.ts";
 import { onAbort } from "./abort.ts";
-import { Batch, type EvaluateOne } from "./batch.ts";
+import { Batch, type Evaluated, type EvaluateOne } from "./batch.ts";
 import { openerOf } from "./recording/run-value.ts";
 
 /** How many prompts are evaluated, and how; the options of `evaluate` hold for each, but `run`, which is asked for each. */
@@ -35,23 +34,6 @@ export interface EvaluateAllOptions extends Omit<EvaluateOptions, "run"> {
    */
   readonly run?: ((prompt: Prompt, index: number) => JournalRun | undefined) | undefined;
 }
-
-/** What became of one prompt. */
-export type Evaluated<Output> =
-  | {
-      readonly ok: true;
-      /** The prompt's place among the prompts, from 0. */
-      readonly index: number;
-      /** What `evaluate` returned. */
-      readonly response: PromptResponse<Output>;
-    }
-  | {
-      readonly ok: false;
-      /** The prompt's place among the prompts, from 0. */
-      readonly index: number;
-      /** What `evaluate` rejected with: an EvaluationFailure, unless an adapter of other making threw. */
-      readonly error: unknown;
-    };
 
 /** How far all of them are. */
 export interface EvaluateAllProgress {
