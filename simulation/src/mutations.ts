@@ -102,7 +102,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "calls stay without an answer after a limit",
     file: runtime("tools/executor.ts"),
-    find: "for (const call of calls) answers.push(toolMessage(call, result));",
+    find: "for (const answer of notBegun(calls, stop).answers) answers.push(answer);",
     replace: "void notRun;",
   },
   {

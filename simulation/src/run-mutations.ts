@@ -12,7 +12,7 @@ export const runMutations: readonly Mutation[] = [
   },
   {
     name: "a limit is recorded in front of the calls that had ended beside the one it stopped",
-    file: recording("tape.ts"),
+    file: recording("tape-stops.ts"),
     find: "if (this.#overlapping) this.#stoppedThem = content;\n    else this.append",
     replace: "this.append",
   },

@@ -12,8 +12,12 @@ import {
   defaultTimeoutMs,
   failureRedactor,
   guardRequest,
+  listAt,
   logOf,
+  objectAt,
   settingsHash,
+  textAt,
+  UnknownItems,
   type RequestGuard,
 } from "@proviso/adapter-kit";
 import { aiSdkFailure, refusedAnswer } from "./ai-sdk-error.ts";
@@ -78,6 +82,7 @@ export function providerOf(
     model: await source.load(),
     textOnly,
     converted: new WeakMap(),
+    unknown: new UnknownItems(itemIdsIn),
   });
   return Object.freeze({
     name: source.name,
@@ -97,11 +102,27 @@ export function providerOf(
       ...(reportsCost ? { reportsCost } : {}),
     }),
     generate: async (request: ModelRequest) => {
-      const answer = await generate(await (call ??= load()), request, warn);
+      const loaded = await (call ??= load());
+      const answer = await generate(loaded, request, warn);
+      if (answer.failure === undefined) return answer;
+      const again = learns(loaded, answer, request) ? await generate(loaded, request, warn) : answer;
       // The service may have repeated the key.
-      return answer.failure === undefined ? answer : redact(answer);
+      return again.failure === undefined ? again : redact(again);
     },
   });
+}
+
+/** The ids by which OpenAI's service knows the parts of an answer. */
+function itemIdsIn(items: object): readonly string[] {
+  const options = listAt(items, "parts").flatMap((part) => Object.values(objectAt(part, "providerOptions")));
+  return options.map((one) => textAt(one, "itemId")).filter(Boolean);
+}
+
+/** Whether a request can be sent again because its account does not know what another has stored. */
+function learns({ model, converted, unknown }: Call, failure: ModelFailure, request: ModelRequest): boolean {
+  const messages = unknown.learn(failure, request, (items) => items["provider"] === model.provider);
+  for (const message of messages) converted.delete(message);
+  return messages.length > 0;
 }
 
 type Warn = (warnings: Answer["warnings"]) => void;

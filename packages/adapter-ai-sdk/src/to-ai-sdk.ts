@@ -18,6 +18,7 @@ import {
   toolInputSchema,
   wireName,
   type BytesOf,
+  type UnknownItems,
 } from "@proviso/adapter-kit";
 import { isBlank, madePart, toolContent, userParts } from "./files.ts";
 import type { AiSdkSettings, LanguageModel } from "./options.ts";
@@ -48,6 +49,8 @@ export interface Call {
   readonly textOnly: boolean;
   /** A message never changes, so it is converted once for a model. */
   readonly converted: WeakMap<Message, unknown>;
+  /** What the account has refused: such a message is rebuilt. */
+  readonly unknown: UnknownItems;
 }
 
 /** The call options of one request: only what was set. */
@@ -124,10 +127,10 @@ function toolsOf(
 function toolOf(model: LanguageModel, tool: ModelRequest["tools"][number]): LanguageModelV4FunctionTool {
   const { description, inputSchema } = tool;
   const name = sentName(model, tool.name);
-  if (!isOpenAIFamily(model))
-    return { type: "function", name, description, inputSchema: looseSchema(inputSchema) as object };
+  const type = "function";
+  if (!isOpenAIFamily(model)) return { type, name, description, inputSchema: looseSchema(inputSchema) as object };
   const { schema, strict } = toolInputSchema(inputSchema);
-  return { type: "function", name, description, inputSchema: schema as object, strict };
+  return { type, name, description, inputSchema: schema as object, strict };
 }
 
 /** The answers to one turn's calls are one message: some services count them against the calls. */
@@ -143,7 +146,7 @@ function promptOf(call: Call, request: ModelRequest): LanguageModelV4Prompt {
     if (message.role !== "tool") {
       answers = undefined;
       if (places === undefined || options === undefined || message.role === "assistant") {
-        prompt.push(once(call, message, (given) => convert(call.model, given, bytesOf)));
+        prompt.push(once(call, message, (given) => convert(call, given, bytesOf)));
       } else prompt.push(...markedMessages(call.model, message, bytesOf, { places, options }));
       continue;
     }
@@ -195,14 +198,15 @@ function once<M extends Message, T>({ converted }: Call, message: M, make: (mess
   return made;
 }
 
-function convert(model: LanguageModel, message: Exclude<Message, { role: "tool" }>, bytesOf: BytesOf): PromptMessage {
+function convert(call: Call, message: Exclude<Message, { role: "tool" }>, bytesOf: BytesOf): PromptMessage {
+  const { model } = call;
   switch (message.role) {
     case "system":
       return { role: "system", content: message.text };
     case "user":
       return { role: "user", content: userParts(model, message, bytesOf) };
     case "assistant":
-      return { role: "assistant", content: replayedParts(model, message, bytesOf) ?? rebuiltParts(model, message) };
+      return { role: "assistant", content: replayedParts(call, message, bytesOf) ?? rebuiltParts(model, message) };
   }
 }
 
@@ -228,13 +232,14 @@ function rebuiltParts(model: LanguageModel, message: AssistantMessage): Assistan
   ];
 }
 
-/** undefined when the parts are another provider's, or no longer belong to the message's calls or files. */
+/** undefined when the parts are another provider's or another account's, or no longer belong to the message's calls or files. */
 function replayedParts(
-  model: LanguageModel,
+  { model, unknown }: Call,
   { providerItems, toolCalls, files = [] }: AssistantMessage,
   bytesOf: BytesOf,
 ): AssistantPart[] | undefined {
-  if (!isKept(providerItems) || providerItems.provider !== model.provider) return undefined;
+  if (!isKept(providerItems) || providerItems.provider !== model.provider || unknown.has(providerItems))
+    return undefined;
   const { parts } = providerItems;
   const calls = parts.filter((part) => isOwnCall(part));
   if (calls.length !== toolCalls.length) return undefined;

@@ -93,7 +93,7 @@ describe.each(["claude-sonnet-4-5", "claude-opus-4-7"])("AIS-27 with an effort, 
     const adapter = aiSdk({ model: createAnthropic({ apiKey: "k", baseURL: simulator.baseURL })(id) });
     const asked = definePrompt({ key: "o", output: output as Schema, text: "What is there?" }).bind();
     expect((await adapter.evaluate(asked, { settings })).output).toEqual(value);
-    const { thinking } = simulator.requests[0]?.body as { thinking: { type: string } };
+    const { thinking } = (simulator.requests[0]?.body ?? {}) as { thinking: { type: string } };
     const isFormat = "n" in value;
     expect(thinking.type).toBe(id === "claude-sonnet-4-5" ? "enabled" : isFormat ? "adaptive" : "disabled");
   });

@@ -5,6 +5,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { aiSdk, litellm } from "@proviso/adapter-ai-sdk";
 import { definePrompt, defineProviderTool, defineTool, type ProviderAdapter, type StreamEvent } from "@proviso/core";
 import { answering, startServer } from "@proviso/fault-matrix/loopback-server";
+import { fallback } from "@proviso/runtime/routing";
 import { startSimulator } from "@proviso/simulator";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -92,6 +93,29 @@ test("RSN-4 SET-2 a summary is asked of responses; the other wires have no way t
     await expect(make(server.baseURL).evaluate(ask, { settings })).rejects.toMatchObject({ reason: "bad_request" });
   }
   expect(server.requests.map(({ body }) => body["reasoning"])).toEqual([{ effort: "low", summary: "auto" }]);
+});
+
+test.each([false, true])("RSN-3 what another key has stored is left out, with streams: %s", async (streams) => {
+  const steps = [
+    { reasoning: "Hm.", toolCalls: [{ name: "look", arguments: {} }] },
+    { status: 429, headers: { "retry-after": "60" }, body: { error: { message: "Slow down." } } },
+    { text: "done" },
+    { text: "again" },
+    { text: "sure" },
+  ];
+  await using simulator = await startSimulator({ steps });
+  const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "seen" });
+  const prompt = definePrompt({ key: "p", sections: [{ key: "s", text: "Look.", tools: [look] }] }).bind();
+  const at = (key: string) =>
+    aiSdk({ model: createOpenAI({ apiKey: key, baseURL: simulator.baseURL })("gpt-5.4"), secrets: [key] });
+  const chain = fallback([at("key-of-one-account"), at("key-of-another-account")]);
+  const { text, messages } = streams ? await chain.stream(prompt).response : await chain.evaluate(prompt);
+  expect(text).toBe("done");
+  const rest = fallback([at("key-of-another-account")]);
+  expect((await rest.evaluate("And now?", { messages })).text).toBe("again");
+  await rest.evaluate("Sure?", { messages: JSON.parse(JSON.stringify(messages)) as typeof messages });
+  expect(simulator.requests.map(({ status }) => status)).toEqual([200, 429, 404, 200, 404, 200, 200]);
+  expect(JSON.stringify(simulator.requests[3]?.body)).not.toContain("item_reference");
 });
 
 test("RSN-3 what OpenAI has stored goes back by its id, with a tool between", async () => {

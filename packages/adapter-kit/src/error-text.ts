@@ -49,6 +49,18 @@ export function isCutShort(payload: unknown): boolean {
   return unfinished.test(ownWords(beginningOf(payload)));
 }
 
+/** OpenAI's and Azure's words for an item of an earlier answer that the account has not stored, or cannot open. */
+const unknownItem = /^(?:Item with id '[^']*' not found|The encrypted content (?:for item )?\S+ could not be verified)/;
+
+/**
+ * Whether a service refuses a request because the account does not know an item in it. Sources:
+ * https://github.com/openclaw/openclaw/issues/21782, https://github.com/manaflow-ai/subrouter/pull/221.
+ */
+export function isItemUnknown(payload: unknown): boolean {
+  const { code } = errorObjectIn(payload);
+  return code === "invalid_encrypted_content" || unknownItem.test(ownWords(beginningOf(payload)));
+}
+
 function beginningOf(payload: unknown): string {
   return errorMessageIn(payload).slice(0, longestLooked);
 }
@@ -77,9 +89,28 @@ export function isErrorObject(given: unknown): given is Json {
   return isRecord(given) && Boolean(given["code"] || given["type"] || given["message"]);
 }
 
-/** Returns an error's `message`, or the text that stands in its place (xAI); "" where there is none. */
+/**
+ * Returns an error's `message`, or what stands in its place: a text (xAI), or what FastAPI does not take of a body (vLLM,
+ * Mistral); "" where there is none.
+ */
 export function errorMessageIn(payload: unknown): string {
   if (typeof payload === "string") return payload;
-  const message = textAt(errorObjectIn(payload), "message");
-  return message !== "" || !isRecord(payload) ? message : textAt(payload, "error");
+  const error = errorObjectIn(payload);
+  const message = textAt(error, "message");
+  if (message !== "" || !isRecord(payload)) return message;
+  const { message: nested = error } = error;
+  return textAt(payload, "error") || detailsIn(isRecord(nested) ? nested["detail"] : undefined);
 }
+
+/** Writes `{ loc: ["body", "x"], msg: "No." }` as "body.x: No.". Source: FastAPI's docs, "Handling Errors". */
+function detailsIn(detail: unknown): string {
+  if (typeof detail === "string") return detail;
+  const details = Array.isArray(detail) ? detail.filter(isRecord).slice(0, mostDetails) : [];
+  return details
+    .map((one) =>
+      [Array.isArray(one["loc"]) ? one["loc"].join(".") : "", textAt(one, "msg")].filter(Boolean).join(": "),
+    )
+    .join("; ");
+}
+
+const mostDetails = 10;

@@ -28,6 +28,7 @@ export { invalidResponse, longestBody, longestStream, parseBody, unreadableBody 
 export { environmentVariable } from "@proviso/core/internal";
 export { deepestMessage, isNetworkError, isTimeoutError, networkFailure } from "@proviso/runtime/internal";
 export { errorObjectFailure } from "./error-object.ts";
+export { UnknownItems } from "./unknown-items.ts";
 export { errorObjectIn, isErrorObject } from "./error-text.ts";
 export { costInUsage, logprobsFrom, reportedCost } from "./reported.ts";
 export { commandSecrets, credentialsIn, credentialsInError, headerSecrets } from "./credentials.ts";

@@ -68,10 +68,30 @@ export function outputSchema(schema: JsonSchema, ignored?: ReadonlySet<string>):
 export const looseSchema: (schema: JsonSchema, ignored?: ReadonlySet<string>) => JsonSchema = once((schema, ignored) =>
   describedSchema(
     schema,
-    (keyword, value) =>
-      !ignored.has(keyword) && keyword !== "propertyNames" && !(keyword === "pattern" && looksAround(value)),
+    (keyword, value) => !ignored.has(keyword) && keyword !== "propertyNames" && !bringsLookaround(keyword, value),
   ),
 );
+
+/** Schemas that a description does not go into: one of them is described as a whole. */
+const closed =
+  "not if then else items additionalItems unevaluatedItems unevaluatedProperties dependencies dependentSchemas";
+const closedKeywords: ReadonlySet<string> = new Set(closed.split(" "));
+
+/**
+ * Whether a keyword is a pattern that looks ahead or behind, or has one where no description goes. Sources:
+ * https://github.com/vercel/ai/pull/21037, https://github.com/SmartBear/smartbear-mcp/issues/491.
+ */
+function bringsLookaround(keyword: string, value: unknown): boolean {
+  if (keyword === "pattern") return looksAround(value);
+  return closedKeywords.has(keyword) && (keyword !== "items" || Array.isArray(value)) && hasLookaround(value);
+}
+
+function hasLookaround(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([key, part]) =>
+    key === "pattern" && typeof part === "string" ? looksAround(part) : hasLookaround(part),
+  );
+}
 
 /** Whether a schema has parts of its own kind, at any remove. Looked at once for a schema. */
 export const isRecursiveSchema: (schema: JsonSchema) => boolean = once(isRecursive);

@@ -38,7 +38,15 @@ test("OUT-4 in a loose one a pattern that looks around stands in the description
   const schema = { allOf: [{ type: "object", additionalProperties: list }] };
   const described = { ...list, items: { type: "string", description: `pattern: ${pattern}.` } };
   expect(looseSchema(schema)).toEqual({ allOf: [{ ...schema.allOf[0], additionalProperties: described }] });
-  expect(looseSchema({ not: { pattern } })).toEqual({ not: { pattern } });
+  const own = { not: { pattern: "a" }, items: [{ pattern: "a" }] };
+  expect(looseSchema(own)).toEqual(own);
+  // A keyword less below these would change what is refused: they go as a whole.
+  expect(
+    looseSchema({ not: { anyOf: [{ pattern }] }, items: [{ pattern }], if: { pattern: "a" }, then: { pattern } }),
+  ).toEqual({
+    if: { pattern: "a" },
+    description: `not: {"anyOf":[{"pattern":"${pattern}"}]}; items: [{"pattern":"${pattern}"}]; then: {"pattern":"${pattern}"}.`,
+  });
 });
 
 test.each([

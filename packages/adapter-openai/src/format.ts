@@ -5,5 +5,5 @@ import { responsesFormat } from "./to-responses.ts";
 
 /** How requests are written for the API that was chosen. */
 export function formatOf(options: CheckedOptions): RequestFormat {
-  return options.api === "responses" ? responsesFormat : chatFormat(compatibleService(options));
+  return options.api === "responses" ? responsesFormat(options.account) : chatFormat(compatibleService(options));
 }

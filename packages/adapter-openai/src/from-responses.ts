@@ -9,7 +9,7 @@ import {
   errorObjectFailure,
   invalidResponse,
 } from "@proviso/adapter-kit";
-import { responsesItems } from "./to-responses.ts";
+import { responsesItems } from "./account.ts";
 import {
   beside,
   isProviderCall,
@@ -22,11 +22,18 @@ import {
   usageFrom,
 } from "./answer-parts.ts";
 
+/** What is known of an answer beside its body. */
+export interface AskedResponses {
+  readonly costUsd?: number | undefined;
+  /** The host of the service that answered; undefined: it is not known. */
+  readonly service?: string | undefined;
+}
+
 /** An answer of `POST /responses`. Items, parts and fields that are not known are passed over. */
 export function fromResponses(
   body: unknown,
   { output, providerTools }: Partial<Pick<ModelRequest, "output" | "providerTools">>,
-  costUsd?: number,
+  { costUsd, service }: AskedResponses = {},
 ): ModelResponse | ModelFailure {
   if (!isRecord(body)) return invalidResponse("The provider's answer is not a JSON object.", body);
   const status = textAt(body, "status");
@@ -52,7 +59,7 @@ export function fromResponses(
       text,
       toolCalls,
       ...(reasoning === "" ? {} : { reasoning }),
-      ...replayable(items, body["store"] !== false),
+      ...replayable(items, body["store"] !== false, service),
     },
     finishReason: finishReason(body, toolCalls.length > 0),
     usage,
@@ -76,12 +83,22 @@ function callOf(item: Json): ToolCall {
 /**
  * Reasoning has to come back with the very item that follows it, of whatever type, and a call that the service ran is in
  * its item alone; without either the message says it all. Where nothing is stored, a picture has no id that is known later:
- * the message says it all then, with the picture's label.
+ * the message says it all then, with the picture's label. No other service knows them.
  */
-function replayable(items: readonly Json[], isStored: boolean): { readonly providerItems?: unknown } {
+function replayable(
+  items: readonly Json[],
+  isStored: boolean,
+  service: string | undefined,
+): { readonly providerItems?: unknown } {
   if (!items.some((item) => item["type"] === "reasoning" || isProviderCall(item))) return {};
   if (!isStored && items.some(({ type }) => type === "image_generation_call")) return {};
-  return { providerItems: { api: responsesItems, items: items.map(withoutPicture) } };
+  return {
+    providerItems: {
+      api: responsesItems,
+      items: items.map(withoutPicture),
+      ...(service === undefined ? {} : { service }),
+    },
+  };
 }
 
 function finishReason(body: Json, hasCalls: boolean): FinishReason {

@@ -35,8 +35,15 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
   const connection = connect(options);
   const secrets = secretsOf(options);
   const redact = failureRedactor(secrets);
-  const shown = (answer: ModelResponse | ModelFailure): ModelResponse | ModelFailure =>
-    answer.failure === undefined ? answer : redact(answer);
+  const generate = (request: ModelRequest): ReturnType<ModelProvider["generate"]> =>
+    answerTo({ ...options, secrets }, connection, request).then((answer) => {
+      if (answer.failure === undefined) {
+        options.account?.made(answer.message.providerItems);
+        return answer;
+      }
+      // The service may have repeated the key.
+      return options.account?.learns(answer, request) === true ? generate(request) : redact(answer);
+    });
   return Object.freeze({
     name: "openai",
     model: options.model,
@@ -50,8 +57,7 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
       ...(options.api === "responses" ? { providerTools: Object.freeze(["openai.*"]) } : {}),
       ...settingsOfApi(options.api),
     }),
-    // The service may have repeated the key.
-    generate: (request: ModelRequest) => answerTo({ ...options, secrets }, connection, request).then(shown),
+    generate,
   });
 }
 
@@ -78,7 +84,7 @@ async function answerTo(
     const { body, costUsd, rateLimit } = received;
     const answer =
       options.api === "responses"
-        ? fromResponses(body, request, costUsd)
+        ? fromResponses(body, request, { costUsd, service: options.account?.service })
         : fromChat(body, output, { costUsd, service: compatibleService(options) });
     return rateLimit === undefined ? answer : { ...answer, rateLimit };
   } catch (error) {

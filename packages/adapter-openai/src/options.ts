@@ -9,6 +9,7 @@ import {
   environmentVariable,
 } from "@proviso/adapter-kit";
 import { type AdapterOptions } from "@proviso/runtime";
+import { Account } from "./account.ts";
 import { addressOf, checkClient, checkCreate, present } from "./check-client.ts";
 import type { LeanFetch } from "./fetch.ts";
 import { requestHeaders } from "./headers.ts";
@@ -105,6 +106,8 @@ export interface OpenAIOptions extends OpenAIConnection, OpenAISettings, OpenAIC
 /** Options that were checked, with nothing left to look up. */
 export interface CheckedOptions extends OpenAIOptions {
   readonly api: "responses" | "chat";
+  /** What is known of the account while the program runs. Left out: nothing. */
+  readonly account?: Account;
 }
 
 const optionNames = {
@@ -180,12 +183,8 @@ export function checkOptions(given: OpenAIOptions): CheckedOptions {
     throw new DefinitionError(`The option api must be "responses" or "chat", not ${describeValue(api)}.`);
   }
   const { apiKey, baseURL } = connectionOf(options);
-  const checked: CheckedOptions = Object.freeze({
-    ...options,
-    baseURL,
-    apiKey,
-    api: api ?? (isOpenAI(baseURL) ? "responses" : "chat"),
-  });
+  const found = { ...options, baseURL, apiKey, api: api ?? (isOpenAI(baseURL) ? "responses" : "chat") } as const;
+  const checked: CheckedOptions = Object.freeze({ ...found, account: new Account(found) });
   if (checked.client === undefined && checked.apiKey === undefined) {
     throw new DefinitionError("openai needs a key: set OPENAI_API_KEY, or give { apiKey } or { client }.");
   }
@@ -219,6 +218,8 @@ function needsModel(): DefinitionError {
 
 function copyOf(given: OpenAIOptions): OpenAIOptions {
   if (typeof given !== "object" || given === null) throw needsModel();
+  if ("responses" in given && "chat" in given)
+    throw new DefinitionError("openai takes options, and this is a client: give { model, client }.");
   checkOptionNames("openai", given, optionNames);
   checkAdapterOptions(given);
   checkModelSettings(given);

@@ -9,8 +9,16 @@ import {
   wireName,
   type BytesOf,
 } from "@proviso/adapter-kit";
+import { responsesItems, type Account } from "./account.ts";
 import type { CheckedOptions } from "./options.ts";
-import { breakpoint, limited, requestFormat, type Parts, type RequestFormat } from "./request-format.ts";
+import {
+  breakpoint,
+  limited,
+  requestFormat,
+  type Parts,
+  type RequestFormat,
+  type RequestRules,
+} from "./request-format.ts";
 import { providerToolOf } from "./answer-parts.ts";
 import { includeOf, responsesSettings } from "./settings.ts";
 
@@ -18,29 +26,47 @@ type Item = Readonly<Record<string, unknown>>;
 
 const path = "/responses";
 
-/** What a message is converted to is kept by whether the service may look items up. */
-const looksUp = requestFormat({ path, itemsOf, toolOf, providerToolOf, outputOf, bodyOf });
-const looksNothingUp = requestFormat({
-  path,
-  itemsOf: (message, bytesOf, marks) => itemsOf(message, bytesOf, marks, false),
-  toolOf,
-  providerToolOf,
-  outputOf,
-  bodyOf,
-});
+/** What the service can do with the items of an answer. */
+interface Replay {
+  /** Whether it looks items up by their ids. */
+  readonly looksUp: boolean;
+  /** undefined: the account is taken to know all items. */
+  readonly account: Account | undefined;
+}
 
-/** The body of `POST /responses`. Source: OpenAI API reference, "Create a model response". */
-export const responsesFormat: RequestFormat = {
-  path,
-  object: (options, request) => formatFor(options, request).object(options, request),
-  json: (options, request) => formatFor(options, request).json(options, request),
-};
+/**
+ * The body of `POST /responses`. What a message is converted to is kept by account and by whether the service may look
+ * items up, until the account refuses items that it was taken to know. Source: OpenAI API reference, "Create a model response".
+ */
+export function responsesFormat(account?: Account): RequestFormat {
+  const formats = new Map<boolean, RequestFormat>();
+  let refusals = 0;
+  const formatFor = (options: CheckedOptions, request: ModelRequest): RequestFormat => {
+    if (account !== undefined && account.refusals > refusals) {
+      refusals = account.refusals;
+      formats.clear();
+    }
+    const looksUp = isStored(options, request);
+    const format = formats.get(looksUp) ?? formatWith({ looksUp, account });
+    formats.set(looksUp, format);
+    return format;
+  };
+  return {
+    path,
+    object: (options, request) => formatFor(options, request).object(options, request),
+    json: (options, request) => formatFor(options, request).json(options, request),
+  };
+}
+
+function formatWith(replay: Replay): RequestFormat {
+  const forReplay: RequestRules["itemsOf"] = (message, bytesOf, marks) => itemsOf(message, replay, bytesOf, marks);
+  return requestFormat({ path, itemsOf: forReplay, toolOf, providerToolOf, outputOf, bodyOf });
+}
 
 /** The service looks nothing up for a request with `store: false`, not even what it has stored. */
-function formatFor({ extraBody, store }: CheckedOptions, { settings }: ModelRequest): RequestFormat {
+function isStored({ extraBody, store }: CheckedOptions, { settings }: ModelRequest): boolean {
   const own = settings?.providerOptions?.openai;
-  const isStored = own?.extraBody?.["store"] ?? own?.store ?? extraBody?.["store"] ?? store;
-  return isStored === false ? looksNothingUp : looksUp;
+  return (own?.extraBody?.["store"] ?? own?.store ?? extraBody?.["store"] ?? store) !== false;
 }
 
 function bodyOf(options: CheckedOptions, request: ModelRequest, { items, tools, output }: Parts): Item {
@@ -76,7 +102,7 @@ function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", name: toolChoice.tool } : toolChoice;
 }
 
-function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[], canLookUp = true): readonly Item[] {
+function itemsOf(message: Message, replay: Replay, bytesOf: BytesOf, marks?: readonly number[]): readonly Item[] {
   switch (message.role) {
     case "system":
     case "user":
@@ -84,7 +110,7 @@ function itemsOf(message: Message, bytesOf?: BytesOf, marks?: readonly number[],
     case "tool":
       return [{ type: "function_call_output", call_id: message.callId, output: contentOf(message, bytesOf, marks) }];
     case "assistant":
-      return replayedItems(message, canLookUp) ?? rebuiltItems(message);
+      return replayedItems(message, replay) ?? rebuiltItems(message);
   }
 }
 
@@ -127,16 +153,18 @@ function rebuiltItems({ text, toolCalls }: AssistantMessage): readonly Item[] {
 /**
  * The service's own items in its order, ids included: where it stored them the ids are known to it, and with
  * `store: false` each item carries its whole content, so that the id is not looked up. undefined when they are
- * another API's, no longer belong to the message's calls, or would have to be looked up where nothing is.
+ * another API's or another account's, no longer belong to the message's calls, or would have to be looked up where
+ * nothing is.
  */
 function replayedItems(
   { providerItems, toolCalls }: AssistantMessage,
-  canLookUp: boolean,
+  { looksUp, account }: Replay,
 ): readonly Item[] | undefined {
   if (!isRecord(providerItems) || providerItems["api"] !== responsesItems) return undefined;
   const { items } = providerItems as { readonly items?: unknown };
   if (!Array.isArray(items) || !items.every(isRecord)) return undefined;
-  if (!canLookUp && items.some(isNamedAlone)) return undefined;
+  if (account?.knows(providerItems) === false) return undefined;
+  if (!looksUp && items.some(isNamedAlone)) return undefined;
   const calls = items.filter(({ type }) => type === "function_call");
   const same = calls.length === toolCalls.length && calls.every((call, at) => call["call_id"] === toolCalls[at]?.id);
   return same ? items : undefined;
@@ -146,9 +174,6 @@ function replayedItems(
 function isNamedAlone({ type, encrypted_content: sealed }: Item): boolean {
   return type === "image_generation_call" || (type === "reasoning" && typeof sealed !== "string");
 }
-
-/** Marks what `fromResponses` keeps for replay. */
-export const responsesItems = "openai.responses";
 
 function toolOf(tool: ToolSpec): Item {
   const { schema, strict } = toolInputSchema(tool.inputSchema);

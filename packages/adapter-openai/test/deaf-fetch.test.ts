@@ -112,6 +112,23 @@ function pings(canReturn: boolean) {
   return { state, body, send: () => send() };
 }
 
+test.each<readonly [string, Partial<OpenAIOptions>, number | undefined, number]>([
+  ["its own", {}, 45_000, 45_000],
+  ["that of the options before its own", { timeoutMs: 20_000 }, 45_000, 20_000],
+  ["the usual ten minutes where it has none", {}, undefined, 600_000],
+])("OAI-8 a request through a client that does not end it has a time limit: %s", async (_, more, timeout, ms) => {
+  const clock = fakeClock();
+  const create = () => never();
+  const client = { baseURL: "https://x.example/v1", timeout, chat: { completions: { create } } };
+  const model = openaiModel({ model: "m", api: "chat", clock, client: client as never, ...more } as OpenAIOptions);
+  let ended: unknown;
+  void model.generate(requestFor(new AbortController().signal)).then((answer) => (ended = answer));
+  await clock.advance(ms - 1);
+  expect(ended).toBeUndefined();
+  await clock.advance(1);
+  expect(ended).toMatchObject({ failure: "throttle", kind: "timeout" });
+});
+
 describe("OAI-8 after `timeoutMs`", () => {
   test.each(ways)("an answer of the platform's with its length, over the %s, is cancelled", async (way) => {
     const answer = deafAnswer({ begin: "{", headers: { "content-length": "500" } });

@@ -14,7 +14,7 @@ import { asSent } from "./support/bodies.ts";
 import { anyCharacter } from "../../core/test/support/any-character.ts";
 
 const formats = [
-  { api: "responses", format: responsesFormat },
+  { api: "responses", format: responsesFormat() },
   { api: "chat", format: chatFormat() },
 ] as const;
 
@@ -89,6 +89,7 @@ test.each(formats)("OAI-4 a list that is changed in place is written anew: $api"
 });
 
 test("OAI-4 each message is written as JSON once, and the schema of a tool too", () => {
+  const format = responsesFormat();
   let written = 0;
   const item = { type: "message", toJSON: () => ({ type: "message", at: ++written }) };
   const providerItems = { api: "openai.responses", items: [item] };
@@ -101,9 +102,9 @@ test("OAI-4 each message is written as JSON once, and the schema of a tool too",
   for (let turn = 0; turn < 5; turn++) {
     messages.push({ role: "user", text: `Turn ${turn}` });
     const tools = [{ name: "look_up", description: "Looks up.", inputSchema }];
-    responsesFormat.json({ model: "m", api: "responses" }, requestOf({ messages: [...messages], tools }));
+    format.json({ model: "m", api: "responses" }, requestOf({ messages: [...messages], tools }));
     // Another conversation that begins alike.
-    responsesFormat.json({ model: "m", api: "responses" }, requestOf({ messages: messages.slice(1), tools }));
+    format.json({ model: "m", api: "responses" }, requestOf({ messages: messages.slice(1), tools }));
   }
   expect({ written, schemas }).toEqual({ written: 1, schemas: 1 });
 });

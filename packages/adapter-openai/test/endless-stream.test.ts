@@ -25,5 +25,7 @@ test.each(["responses", "chat"] as const)(
     });
     expect([asked, isCancelled]).toEqual([1, true]);
     expect(sent).toBeGreaterThan(256);
+    // Pieces that were on their way when the bound was met.
+    expect(sent).toBeLessThan(256 + 16);
   },
 );

@@ -257,6 +257,25 @@ test("SEC-5 PRO-8 a key in the address is sent, and shown nowhere", async () => 
   }
 });
 
+test.each([
+  [{ detail: [{ type: "extra_forbidden", loc: ["body", "seed"], msg: "Extra inputs are not permitted" }] }],
+  [
+    {
+      message: { detail: [{ loc: ["body", "seed"], msg: "Extra inputs are not permitted" }] },
+      type: "invalid_request_error",
+    },
+  ],
+])("PRO-5 the message has what FastAPI does not take of a body: %j", async (body) => {
+  const failure = await failureFor(answering(422, body));
+  expect(failure).toMatchObject({ reason: "bad_request", message: "body.seed: Extra inputs are not permitted" });
+});
+
+test("PRO-5 the message has a detail that is a text, and is made where there is none", async () => {
+  expect((await failureFor(answering(400, { detail: "No such thing." }))).message).toBe("No such thing.");
+  for (const detail of [[], [1], {}, [{}]])
+    expect((await failureFor(answering(422, { detail }))).message).toBe("The provider answered with status 422.");
+});
+
 test("OAI-13 SEC-5 headers that the SDK takes from the environment are secrets", async () => {
   vi.stubEnv("OPENAI_CUSTOM_HEADERS", "x-gateway: key-of-a-gateway\nx-title: The Title");
   const failure = await failureFor(answering(401, { error: { message: "Not key-of-a-gateway, The Title." } }));

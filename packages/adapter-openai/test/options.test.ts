@@ -65,6 +65,11 @@ test.each([{ seed: 1 }, { stop: ["END"] }, { presencePenalty: 1 }, { frequencyPe
   },
 );
 
+test("PRO-2 a client in the place of the options is named as one", () => {
+  const client = new OpenAI({ apiKey: "sk-own" });
+  expect(() => openai(client as never)).toThrow("openai takes options, and this is a client: give { model, client }.");
+});
+
 test("PRO-2 a missing or blank key is a DefinitionError, unless the environment or a client has one", () => {
   expect(() => openaiModel({ model: "gpt-test" })).toThrow(DefinitionError);
   expect(() => openaiModel({ model: "gpt-test", apiKey: "  " })).toThrow(/OPENAI_API_KEY/);

@@ -101,7 +101,9 @@ test.each([
   const adapter = openai({ ...given, ...options });
   const second = await adapter.evaluate("And again?", { messages, settings });
   expect(second.text).toBe("Again.");
-  const { input } = simulator.requests[2]?.body as { input: { type?: string; content?: string; id?: string }[] };
+  const { input } = (simulator.requests[2]?.body ?? {}) as {
+    input: { type?: string; content?: string; id?: string }[];
+  };
   expect(input.map(({ type, content }) => type ?? content)).toEqual([
     "Look a up.",
     "function_call",
@@ -112,7 +114,7 @@ test.each([
   expect(input.some(({ id }) => id !== undefined)).toBe(false);
   // Where the service may look up what it stored, it is named again.
   expect((await openai(given).evaluate("And now?", { messages })).text).toBe("And again.");
-  const { input: named } = simulator.requests[3]?.body as { input: { type?: string }[] };
+  const { input: named } = (simulator.requests[3]?.body ?? {}) as { input: { type?: string }[] };
   expect(named.filter(({ type }) => type === "reasoning")).toHaveLength(2);
 });
 

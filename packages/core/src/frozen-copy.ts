@@ -1,3 +1,5 @@
+import { isPlain } from "./values.ts";
+
 /**
  * A frozen copy of what a definition was given: nothing that is done to the object later reaches it. Its lists are copied
  * as well. Of an instance of a class the named fields are, with its methods, which keep the instance as their `this`.
@@ -18,10 +20,4 @@ function namedFields(given: object, names: readonly string[]): Record<string, un
     if (value !== undefined) fields[name] = typeof value === "function" ? value.bind(given) : value;
   }
   return fields;
-}
-
-/** Whether it is an object of no class. */
-export function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

@@ -12,6 +12,7 @@ export {
   isA,
   isNonNullObject,
   isObjectOrFunction,
+  isPlain,
   isThenable,
   messageOf,
 } from "./values.ts";

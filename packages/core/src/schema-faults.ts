@@ -59,11 +59,13 @@ export function isJsonSchema(fields: Readonly<Record<string, unknown>>): boolean
  * Makes the error for a schema that its library could not print. It names the path of each part that JSON Schema cannot
  * express, where that path can be found.
  */
-export function unprintable(what: string, schema: unknown, cause: unknown): DefinitionError {
+export function unprintable(what: string, schema: unknown, side: "input" | "output", cause: unknown): DefinitionError {
   const why = messageOf(cause);
   const issues: readonly SchemaIssue[] = pathsOfZod(schema).map((path) => ({ path, message: why }));
+  const wayOut =
+    side === "input" && issues.length > 0 ? ". Make it of what JSON has, as z.iso.datetime().transform() does" : "";
   const where = issues[0] === undefined || issues[0].path === "" ? "" : `${issues[0].path}: `;
-  return new DefinitionError(`${what} cannot be written as JSON Schema: ${where}${why}`, {
+  return new DefinitionError(`${what} cannot be written as JSON Schema: ${where}${why}${wayOut}`, {
     cause,
     issues: issues.length === 0 ? [{ path: "", message: why }] : issues,
   });

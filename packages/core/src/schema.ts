@@ -127,7 +127,7 @@ function print(
     cache[side].set(schema, written);
     return written;
   } catch (cause) {
-    throw unprintable(what, schema, cause);
+    throw unprintable(what, schema, side, cause);
   }
 }
 

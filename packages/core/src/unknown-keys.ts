@@ -3,7 +3,7 @@
 //    objects. Where a transform made something else of the object (an instance, other keys, a list of another length) it
 //    cannot be decided what was dropped: nothing is refused, unless the library's JSON Schema decides it.
 // 3. Where a place of the schema has a union, each part of the value is counted once: the work grows with the value.
-import { isNonNullObject, isRecord } from "./values.ts";
+import { isNonNullObject, isPlain } from "./values.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { anywhere, knownKeys, type KnownKeys, type Objects, type Place } from "./known-keys.ts";
 
@@ -177,7 +177,7 @@ function lookAtKeys(
   given: Readonly<Record<string, unknown>>,
   { made, isExact }: { readonly made: unknown; readonly isExact: boolean },
 ): Looked {
-  const after = isPlainObject(made) ? made : undefined;
+  const after = isPlain(made) ? made : undefined;
   const [found, isDropped]: [string[], boolean[]] = [[], []];
   let [unexplained, isComparable, isPreprocessed] = [0, after !== undefined, false];
   for (const key of Object.keys(given)) {
@@ -211,7 +211,7 @@ function visitKeys(
   given: Readonly<Record<string, unknown>>,
   { made, looked, visitor }: { readonly made: unknown; readonly looked: Looked; readonly visitor: Visitor },
 ): number {
-  const after = isPlainObject(made) ? made : undefined;
+  const after = isPlain(made) ? made : undefined;
   const { found, isDropped, isDecided } = looked;
   for (const [index, key] of found.entries()) {
     if (isDropped[index] === true) {
@@ -232,10 +232,4 @@ function keysOf(path: Path): readonly string[] {
   const keys: string[] = [];
   for (let at: Path | undefined = path; at !== undefined; at = at.above) keys.push(String(at.key));
   return keys.toReversed();
-}
-
-function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (!isRecord(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

@@ -12,6 +12,13 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   }
 }
 
+/** Whether it is an object of no class, and no list. */
+export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isRecord(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
 /**
  * Whether `await` would wait for it. Promises of database libraries (Prisma's, Drizzle's) and of other realms are no
  * instances of Promise.

@@ -50,7 +50,7 @@ describe("ERR-5 what a schema found wrong is in issues, and the message names wh
     [
       "a tool's input",
       () => toolOf({ input: z.object({ rows: z.array(z.object({ at: z.date() })) }) }),
-      'The input of tool "t" cannot be written as JSON Schema: rows[].at: Date cannot be represented',
+      'The input of tool "t" cannot be written as JSON Schema: rows[].at: Date cannot be represented in JSON Schema. Make it of what JSON has, as z.iso.datetime().transform() does',
       "rows[].at",
     ],
     [

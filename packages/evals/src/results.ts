@@ -116,6 +116,12 @@ export interface GateReport {
   readonly bound: number;
   /** "unsettled": the interval, or failures of the surroundings, allow both; or something ended the run early. */
   readonly verdict: Verdict;
+  /**
+   * Why the interval alone does not decide: the run ended early ("ended"), more than 1 in 20 rows are unscored
+   * ("unscored"), failures of the surroundings would turn it ("outside"), or its labels are no random part ("labels"). Left
+   * out: the interval decides, or there is none.
+   */
+  readonly unsettledBy?: "ended" | "unscored" | "outside" | "labels";
   /** Whether that counts as a pass; false, too, where it had nothing to compare with (`uncompared`). */
   readonly passes: boolean;
   /** What it was decided on, widened so that all gates together err no more often than one; undefined: too few rows. */

@@ -43,6 +43,8 @@ describe("the definition of an eval", () => {
     ["no adapter", { adapter: undefined }, 'The variant "default" of the eval "spam" has no adapter'],
     ["a variant with both", { variants: { a: { prompt: () => 1, task: () => 1 } } }, "both of prompt and task"],
     ["a gate without scorer", { gates: { other: { atLeast: 1 } } }, 'a gate on "other"'],
+    ["a gate in percent", { gates: { correct: { atLeast: 95 } } }, "whose atLeast is 95: its scores go from 0 to 1"],
+    ["a gate wider than its scores", { gates: { correct: { noWorseBy: 2 } } }, "whose noWorseBy is 2: its scores go"],
     ["an empty gate", { gates: { correct: {} } }, "neither atLeast nor noWorseBy"],
     ["repetitions of 0", { repetitions: 0 }, "repetitions from 1"],
     ["no time", { timeoutMs: 0 }, "a finite timeoutMs above 0, not 0"],

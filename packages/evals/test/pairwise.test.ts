@@ -190,6 +190,34 @@ describe("comparing two answers", () => {
     expect((await preferredIn(shaky(), { store, resume: "retry-failed" })).difference).toMatchObject({ wins: 9 });
   });
 
+  it.each(["one", "other"] as const)(
+    "EVL-17 a pair is asked again where the answer of %s alone is another",
+    async (who) => {
+      const asked: string[] = [];
+      const store = memoryEvalStore();
+      const run = (answers: Readonly<Record<"one" | "other", string>>) => {
+        const adapterOf = (name: "one" | "other") => answering(() => answers[name], [], `${name} ${answers[name]}`);
+        const of = defineEval({
+          name: "greetings",
+          data: guests(4),
+          prompt: ({ name }: Guest) => greet.bind({ name }),
+          variants: { one: { adapter: adapterOf("one") }, other: { adapter: adapterOf("other") } },
+          scorers: { says: () => 1 },
+          pairScorers: { preferred: preferring(referee(polite, asked)) },
+        });
+        return runEval(of, { store });
+      };
+      const before = { one: "Hi.", other: "Dear guest." };
+      await run(before);
+      expect(asked).toHaveLength(8);
+      await run(before);
+      expect(asked).toHaveLength(8);
+      const { differences } = await run({ ...before, [who]: who === "one" ? "Dear friend." : "Hello." });
+      expect(asked).toHaveLength(16);
+      expect(differences["other"]?.["preferred"]).toMatchObject({ wins: 0, ties: 4 });
+    },
+  );
+
   it("EVL-17 pairs are of one repetition, within the run's budget, and none are asked beside a saved run", async () => {
     const asked: string[] = [];
     const of = (repetitions = 1) => greetings(preferring(referee(polite, asked)), { count: 10, repetitions });

@@ -91,3 +91,15 @@ test("EVL-12 EVL-16 a judge that is down settles nothing, and the scores of func
   expect(report.passes).toBe(false);
   expect(formatReport(report)).toContain("good is unscored: The service is down.");
 });
+
+test("EVL-12 EVL-14 a gate says what keeps it open where its interval would settle it", async () => {
+  const faulty = (attempt: Answered) => {
+    if (Number(attempt.rowId.slice(1)) % 10 === 0) throw new Error("The parser of dates failed.");
+    return correct(attempt);
+  };
+  const report = await runEval(defineEval({ ...spam, scorers: { correct: faulty } }));
+  expect(report.gates[0]).toMatchObject({ verdict: "unsettled", unsettledBy: "unscored" });
+  expect(formatReport(report)).toMatch(/unsettled: [\d.]+ … 1, but more than 1 in 20 are unscored\n/u);
+  const ended = await runEval(defineEval(spam), { budget: { maxTotalTokens: 1_500 } });
+  expect(ended.gates[0]).toMatchObject({ verdict: "unsettled", unsettledBy: "ended" });
+});

@@ -68,7 +68,7 @@ export async function readRun(store: JournalStore, id: string): Promise<ReadRun>
   const summed = (of: readonly JournalEntry[], before?: SavedSummary): Summary => {
     const summary = new Summary(forkOf, before);
     for (const entry of of) summary.add(entry);
-    // One of which nothing stands was an attempt all the same.
+    // An attempt of which nothing stands was one all the same.
     summary.saved.attempts = Math.max(1, attempt);
     return summary;
   };

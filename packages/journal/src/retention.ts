@@ -26,10 +26,10 @@ export function checkRetention(retention: Retention): void {
   const { days, runs } = retention;
   if (days === undefined && runs === undefined) throw new DefinitionError("A retention needs days, runs or both.");
   if (days !== undefined && !(typeof days === "number" && days > 0 && days < Infinity)) {
-    throw new DefinitionError(`The days of a retention have to be a positive number, not ${describeValue(days)}.`);
+    throw new DefinitionError(`The option days must be a positive number, not ${describeValue(days)}.`);
   }
   if (runs !== undefined && !(Number.isSafeInteger(runs) && runs >= 0)) {
-    throw new DefinitionError(`The runs of a retention have to be a whole number from 0, not ${describeValue(runs)}.`);
+    throw new DefinitionError(`The option runs must be a whole number from 0, not ${describeValue(runs)}.`);
   }
 }
 

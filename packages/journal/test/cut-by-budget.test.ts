@@ -51,6 +51,19 @@ it("RSM-1 RSM-6 an answer that a budget cut short is asked for again, and what i
   expect((await journal.describe("r"))?.usage).toEqual(response.usage);
 });
 
+it("FRK-1 RSM-6 what its origin had spent beside the steps is not the fork's", async () => {
+  await using journal = memoryJournal();
+  const budget = { maxTotalTokens: 100 };
+  await expect(evaluate([looking, long], { run: journal.run("r"), budget })).rejects.toMatchObject({ code: "budget" });
+  const whole = await evaluate([looking, long], { run: journal.run("r") });
+  // Two turns that stand, beside the answer that was cut.
+  expect(whole.usage.totalTokens).toBeGreaterThan(20 + 20 + 210);
+  const forked = await evaluate([long], { run: journal.fork("r", { at: 4, id: "f" }) });
+  expect(forked.usage.totalTokens).toBe(20 + 20 + 210);
+  expect((await journal.describe("f"))?.usage.totalTokens).toBe(20 + 20 + 210);
+  expect((await journal.describe("r"))?.usage).toEqual(whole.usage);
+});
+
 it("FRK-1 a fork at an answer that a budget cut short asks for it again", async () => {
   await using journal = memoryJournal();
   const budget = { maxTotalTokens: 100 };

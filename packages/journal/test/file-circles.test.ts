@@ -38,8 +38,8 @@ const StockKey = resourceKey<Stock>("Stock");
 
 const migrate = ["CREATE TABLE orders (id TEXT)"];
 
-async function world(stock = new Stock()) {
-  const journal = sqliteJournal(join(await folder(), "runs.sqlite"));
+async function world(stock = new Stock(), flushMs = 5) {
+  const journal = sqliteJournal(join(await folder(), "runs.sqlite"), { flushMs });
   onTestFinished(() => journal.close());
   const database = sqliteResource(journal, { migrate });
   const resources = await openResources([database, provide(StockKey, stock)]);
@@ -189,6 +189,21 @@ test("EFF-8 a call that opens the file in a body is undone where its run cannot 
   expect(orders()).toEqual(["A"]);
   // It goes on from the answer that was kept when the body had ended.
   expect(await outcomeOf(calls(order, { ...scope, run: journal.run("r") }))).toBe("Done.");
+  expect(await journal.describe("r")).toMatchObject({ state: "executed", attempts: 2 });
+});
+
+test("EFF-8 RSM-1 the next attempt goes on from what the one before could not write yet", async () => {
+  const { journal, resources, orders } = await world(new Stock(), 600_000);
+  const scope = { session: createSession(), resources };
+  const order = toolOf("order", SqliteDatabase, insert);
+  await transaction(scope, async () => {
+    expect(await outcomeOf(calls(order, { ...scope, run: journal.run("r") }))).toBeInstanceOf(DeadlockError);
+    insert(scope);
+  });
+  const adapter = modelAdapter(scriptedModel([{ text: "Done, without a second first turn." }]));
+  const { text, turns: count } = await adapter.evaluate(promptOf(order), { ...scope, run: journal.run("r") });
+  expect([text, count]).toEqual(["Done, without a second first turn.", 2]);
+  expect(orders()).toEqual(["A", "A"]);
   expect(await journal.describe("r")).toMatchObject({ state: "executed", attempts: 2 });
 });
 

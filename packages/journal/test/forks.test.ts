@@ -217,3 +217,25 @@ it("RPL-3 FRK-4 FRK-5 what a limit, or a given result, had made of a kept call i
     }
   }
 });
+
+it("FRK-4 FRK-1 ids of calls may repeat: a given result stands in place of the last call alone, and the one before stays", async () => {
+  const journal = memoryJournal();
+  const one = (path: string): ScriptedStep => ({ toolCalls: [{ id: "c", name: "write", arguments: { path } }] });
+  const bind = () => {
+    const files = memoryFilesystem();
+    return { files, resources: [provide(Filesystem, files)] };
+  };
+  await adapterOf(one("a"), one("b"), { text: "Two." }).evaluate(writing(), {
+    run: journal.run("r"),
+    resources: bind().resources,
+  });
+  const before = JSON.stringify(await listed(journal.entries("r")));
+  const { files, resources } = bind();
+  const { messages } = await adapterOf({ text: "Forked." }).evaluate(writing(), {
+    run: journal.fork("r", { at: 4, id: "f", result: toolOk("Given.") }),
+    resources,
+  });
+  expect(messages.flatMap(({ role, text }) => (role === "tool" ? [text] : []))).toEqual(["Done.", "Given."]);
+  expect(await files.glob("**")).toEqual(["a"]);
+  expect(JSON.stringify(await listed(journal.entries("r")))).toBe(before);
+});

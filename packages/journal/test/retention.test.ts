@@ -60,8 +60,8 @@ test("JRN-10 a retention that cannot be is refused", async () => {
   const path = join(await folder(), "runs.db");
   const open = (retention: unknown) => () => sqliteJournal(path, { retention: retention as Retention });
   expect(open({})).toThrow("needs days, runs or both");
-  expect(open({ days: 0 })).toThrow("The days of a retention");
-  expect(open({ runs: 1.5 })).toThrow("The runs of a retention");
+  expect(open({ days: 0 })).toThrow("The option days must be a positive number");
+  expect(open({ runs: 1.5 })).toThrow("The option runs must be a whole number from 0");
   expect(open({ weeks: 1 })).toThrow("weeks");
 });
 
@@ -118,6 +118,29 @@ test("JRN-10 a run that stays open because a queue goes on with it is kept; wher
   await answered(journal, "waits");
   expect((await journal.describe("waits"))?.state).toBe("executed");
   expect(() => journal.run("r", { staysOpen: true as never })).toThrow("staysOpen has to be a function");
+});
+
+test("JRN-10 the oldest runs go first: where a pruning breaks off, the newest are still there", async () => {
+  const clock = fakeClock(Date.now() - 86_400_000);
+  const store = memoryStore();
+  const own = createJournal(store);
+  const ids = Array.from({ length: 50 }, (_, n) => `run ${n}`);
+  for (const id of ids) {
+    await clock.advance(1_000);
+    await answered(own, id, clock);
+  }
+  let steps = 0;
+  const breaks = createJournal({
+    ...store,
+    removeUnchanged: undefined as never,
+    async remove(runs: readonly string[]) {
+      if (++steps === 3) throw new Error("The disk is gone.");
+      await store.remove(runs);
+    },
+  });
+  await expect(breaks.prune({ keep: 5 })).rejects.toThrow("The disk is gone.");
+  const left = (await listed(own.list())).map(({ id }) => id);
+  expect(left.toSorted()).toEqual(ids.slice(40).toSorted());
 });
 
 test("JRN-10 timers have their turns while runs are removed", async () => {

@@ -76,6 +76,8 @@ it.each(Object.entries(limits))("RPL-1 RPL-7 CTX-9 %s ends a summary, and the ru
   const recorded = (await listed(journal.entries("r"))).flatMap((entry) => (entry.kind === "event" ? entry.event : []));
   expect(events).toEqual(recorded);
   expect(events.slice(-2).map(({ type }) => type)).toEqual(["prompt.failed", "prompt.failed"]);
+  const again = await replay(prompt, journal.replay("r", { tools: "run" }), longChat());
+  expect([again.failure?.message, again.events]).toEqual([message, recorded]);
   // With other limits the summary is written, and the run goes on.
   const { text } = await adapterOf({ text: "Noted." }).evaluate(prompt, { ...longChat(), run: journal.run("r") });
   expect(text).toBe("Noted.");

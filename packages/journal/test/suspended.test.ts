@@ -22,7 +22,7 @@ import { createJournal, memoryJournal, type Journal } from "@proviso/journal";
 import { bodyOf, frameSum, memoryStore } from "@proviso/journal/internal";
 import { sqliteJournal } from "@proviso/journal/node";
 import { replay } from "@proviso/journal/testing";
-import { createSession, modelAdapter } from "@proviso/runtime";
+import { createSession, modelAdapter, serverSentEvents } from "@proviso/runtime";
 import { fakeClock, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -100,6 +100,12 @@ const goOn = (journal: Journal, prompt: Desk, options: EvaluateOptions = {}) =>
   modelAdapter(scriptedModel([end])).evaluate(prompt, { run: journal.run("r"), ...options });
 
 describe("a run that waits for a decision", () => {
+  it("SUS-1 STR-6 is shown to a page as one that waits, without its token", async () => {
+    const stream = modelAdapter(scriptedModel([turn])).stream(desk([]), { run: memoryJournal().run("r") });
+    const body = await new Response(serverSentEvents(stream)).text();
+    expect(body).toContain(`event: failed\ndata: {"code":"run","reason":"suspended"}\n\n`);
+  });
+
   it("SUS-1 undoes the call, keeps the question, and rejects with what is waited for", async () => {
     const journal = memoryJournal();
     const done: string[] = [];

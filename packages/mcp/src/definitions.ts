@@ -109,7 +109,7 @@ export function parsePins(json: unknown): McpPins {
   const refuse = (path: string, expected: string, given: unknown): never => {
     throw new DefinitionError(`The pins are damaged: ${path} must be ${expected}, not ${describeValue(given)}.`);
   };
-  if (!isRecord(json)) return refuse("the whole", "an object", json);
+  if (!isRecord(json)) return refuse("they", "an object", json);
   const { version, server, tools } = json;
   if (version !== 1) return refuse("version", "1", version);
   const name = isRecord(server) ? server["name"] : undefined;

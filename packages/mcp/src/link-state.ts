@@ -1,5 +1,5 @@
-// 1. `listed` is how many of the server's reports of a change the last listing has seen: it is stale while that is not
-//    all of them. One listing serves all calls that wait for it, and one that fails leaves the list stale.
+// 1. `listed` is the value of `reported` when the last listing began: the list is stale while they differ. One listing
+//    serves all calls that wait for it, and one that fails leaves the list stale.
 // 2. What breaks between us and a service makes the list stale, too: who answers now may be another server. While it cannot
 //    report a change, each call lists anew.
 // 3. A call under way is in `calls`, with its context, until the server has answered or the link is lost.

@@ -42,7 +42,7 @@ export function mcpInfoOf(tool: Tool): (McpToolInfo & { readonly server: string 
 /**
  * A server's tools, for a section's `tools`. Descriptions lose invisible and direction characters, and are refused beyond
  * 8,192 characters.
- * @throws {DefinitionError} for an unknown name in `only` or `trust`, for names that meet, and for a schema that cannot be used.
+ * @throws {DefinitionError} for an unknown name in `only` or `trust`, or what is no list of names, for names that meet, and for a schema that cannot be used.
  */
 export function mcpTools(source: McpSource, options: McpToolsOptions = {}): readonly McpTool[] {
   checkOptionNames("mcpTools", options, { only: true, prefix: true, trust: true, timeoutMs: true, resources: true });
@@ -54,7 +54,10 @@ export function mcpTools(source: McpSource, options: McpToolsOptions = {}): read
     throw new DefinitionError(`The option prefix must be a text, not ${describeValue(prefix)}.`);
   const known = new Set(definitions.map(({ name }) => name));
   for (const [option, names] of Object.entries({ only, trust })) {
-    const unknown = Array.isArray(names) ? names.find((name) => !known.has(name)) : undefined;
+    if (names === undefined || (option === "trust" && typeof names === "boolean")) continue;
+    if (!Array.isArray(names))
+      throw new DefinitionError(`The option ${option} must be a list of tools' names, not ${describeValue(names)}.`);
+    const unknown = names.find((name) => !known.has(name));
     if (unknown === undefined) continue;
     throw new DefinitionError(
       `The option ${option} names ${describeValue(unknown)}, and the tools of ${serverName} are: ${[...known].join(", ")}.`,

@@ -121,6 +121,19 @@ test("MCP-11 on an older connection with two calls under way what is asked is de
   await expect(waiting).rejects.toMatchObject({ code: "aborted" });
 });
 
+test("MCP-10 a call whose answer to the server cannot be sent is not repeated: the server knows of it since it asked", async () => {
+  const log = (): readonly string[] => server.log();
+  const elicit: McpConnectOptions["elicit"] = async () => {
+    await until(() => log().includes("closed its input"));
+    return { action: "accept", content: { colour: "red" } };
+  };
+  await using server = await connectScripted("2026", { elicit, callMs: 20_000 });
+  const { result, cause } = await callTool(server, "elicitAndClose");
+  expect(result.message).toContain("was lost. What it had done is not known.");
+  expect(cause).toMatchObject({ code: "mcp", reason: "closed" });
+  expect(log().filter((line) => line === "called elicitAndClose")).toHaveLength(1);
+});
+
 describe("MCP-12 what is asked", () => {
   const asking = async (options: McpConnectOptions, method: string, params: object) => {
     const evaluated: (readonly [text: string, options: unknown])[] = [];

@@ -163,3 +163,14 @@ test("SRV-3 an empty id is none: clients that send one are not taken for the sam
   expect(new Set(ids).size).toBe(2);
   expect(ids.every((id) => (id ?? "").length > 20)).toBe(true);
 });
+
+test.each<readonly [status: number, body: string, headers: Record<string, string>]>([
+  [400, "{", {}],
+  [406, '{"jsonrpc":"2.0","id":1,"method":"ping"}', { accept: "text/html" }],
+])("SRV-3 a request that is refused with %d gives no id", async (status, body, more) => {
+  const { service } = served();
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream", ...more };
+  const answer = await service.fetch(new Request("https://x.example/mcp", { method: "POST", body, headers }));
+  expect(answer.status).toBe(status);
+  expect(answer.headers.has("mcp-session-id")).toBe(false);
+});

@@ -57,6 +57,13 @@ describe("MCP-2 names", () => {
       'The option only names "b", and the tools of hostile are: a.',
     );
     expect(() => mcpTools(server, { trust: ["b"] })).toThrow("The option trust names");
+    // A part of a text is no name.
+    for (const option of ["only", "trust"]) {
+      expect(() => mcpTools(server, { [option]: "a b" } as never)).toThrow(
+        `The option ${option} must be a list of tools' names, not "a b".`,
+      );
+    }
+    expect(() => mcpTools(server, { only: true } as never)).toThrow("The option only must be a list");
   });
 });
 

@@ -34,8 +34,14 @@ export interface LentConnection {
 
 type Shared = SqliteDatabase & Snapshotable<object> & { readonly [committedWith]: CommittedWith };
 
+/** The one instance that a file has, and the longest time that a lock is waited for. */
+interface InFile {
+  readonly resource: Shared;
+  busyTimeoutMs: number;
+}
+
 /** Each file has one: the lock of its instance lets one call after another have the connection. */
-const resources = new WeakMap<LentConnection, Shared>();
+const resources = new WeakMap<LentConnection, InFile>();
 
 /** The database in a lent file, after its schema was made. */
 export async function lentDatabase(
@@ -44,9 +50,12 @@ export async function lentDatabase(
 ): Promise<SqliteDatabase> {
   await migrateLent(connection, options);
   const known = resources.get(connection);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    known.busyTimeoutMs = Math.max(known.busyTimeoutMs, options.busyTimeoutMs);
+    return known.resource;
+  }
   const outermost: Outermost = {
-    begin: () => connection.begin(options.busyTimeoutMs),
+    begin: () => connection.begin(inFile.busyTimeoutMs),
     commit() {
       try {
         connection.commit();
@@ -61,7 +70,8 @@ export async function lentDatabase(
   const place: CommittedWith = { file: connection, isOpen: () => connection.isLent() };
   const database = transactional(connection.database(), { outermost, refusal: ownersRefusal });
   const resource: Shared = Object.assign(database, { [committedWith]: place });
-  resources.set(connection, resource);
+  const inFile: InFile = { resource, busyTimeoutMs: options.busyTimeoutMs };
+  resources.set(connection, inFile);
   return resource;
 }
 

@@ -26,7 +26,8 @@ export interface SqliteOptions {
   readonly migrate?: readonly string[] | undefined;
   /**
    * How long a statement waits for a lock that another connection holds, in milliseconds; nothing else runs meanwhile.
-   * Default 50. A database that is already open keeps its own setting. Opening waits up to 5 s, or for so long where that is
+   * Default 50. A database that is already open keeps its own setting; in the file of a journal the longest that it was given
+   * holds for all. Opening waits up to 5 s, or for so long where that is
    * more, and everything else runs meanwhile.
    */
   readonly busyTimeoutMs?: number | undefined;

@@ -179,7 +179,7 @@ class OpenTelemetry implements EachObserver {
   }
 
   /**
-   * An evaluation inside a call is a child of its span, also where no context manager is registered. One that is knows
+   * An evaluation inside a call is a child of its span, and a summary one of the evaluation's, also where no context manager is registered. One that is knows
    * which evaluation is around, where several have its id.
    */
   #aroundOf({ parent }: Extract<Step, { kind: "evaluation" }>): Context {
@@ -187,7 +187,8 @@ class OpenTelemetry implements EachObserver {
     const active = context.active().getValue(evaluationKey);
     const isAround = active instanceof TracedEvaluation && active.id === parent.evaluationId;
     const around = isAround ? active : this.#open.get(parent.evaluationId);
-    const inside = around?.insideCall(parent.callId);
+    // A summary of the history is inside no call.
+    const inside = around?.insideCall(parent.callId) ?? around?.inside;
     const span = inside && trace.getSpan(inside);
     return span === undefined ? context.active() : trace.setSpan(context.active(), span);
   }

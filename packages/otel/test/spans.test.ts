@@ -45,6 +45,19 @@ describe("OTEL-1", () => {
     expect(new Set(spans().map((span) => span.spanContext().traceId)).size).toBe(1);
   });
 
+  test("OTEL-1 a summary of the history is a child of its evaluation, without a context manager", async () => {
+    const { adapter, spans } = traced([{ text: "A summary." }, { text: "Done." }]);
+    const old = { role: "user", text: "word ".repeat(350) } as const;
+    const messages = [old, { role: "assistant", text: "Yes.", toolCalls: [] } as const];
+    const context = { window: 900, keepTurns: 0, summary: { maxTokens: 50 } };
+    await adapter.evaluate(promptOf("outer"), { messages, context });
+    const outer = outline(treeOf(spans()));
+    expect(outer.filter((line) => line.includes("invoke_agent"))).toEqual([
+      "invoke_agent app/outer",
+      "  invoke_agent proviso/history-summary",
+    ]);
+  });
+
   test("OTEL-1 a turn with waits is one chat span; of an agent one chat span covers its turn, its calls stand beside it", async () => {
     const sdk = memorySdk();
     const agent = agentAdapter(

@@ -80,7 +80,7 @@ export const adapterOptionNames = {
   ...environmentNames,
 } as const satisfies OptionNames<AdapterOptions>;
 
-/** What of an adapter's options is every adapter's. */
+/** The options that all adapters share. */
 export function adapterOptionsOf(options: AdapterOptions): AdapterOptions {
   const { throttle, toolChoice, pricing, journal, clock, random, newId, logger, observers, secrets } = options;
   return { throttle, toolChoice, pricing, journal, clock, random, newId, logger, observers, secrets };

@@ -4,7 +4,7 @@ import { isFailure, type Failure } from "./failures.ts";
 import { isSpent } from "./loop-limits.ts";
 import type { Run } from "./run.ts";
 
-/** Times that a checker may send the model back to work. */
+/** How often a checker may ask for more. */
 const mostCompletions = 10;
 
 /** What is missing, for the model to read; undefined: complete, or nothing more can be asked for. */

@@ -10,11 +10,11 @@ import {
   type PromptResponse,
   type ProviderAdapter,
 } from "@proviso/core";
-import { checkOptionNames, isRecord } from "@proviso/core/provider";
+import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { trackerOf } from "./budgets.ts";
 import { checkEvaluateOptions, evaluateOptionNames } from "./evaluate-options.ts";
-import { mistakeIn } from "./failures.ts";
+import { beginFailure } from "./failures.ts";
 import { onAbort } from "./abort.ts";
 import { openerOf } from "./recording/run-value.ts";
 
@@ -235,9 +235,7 @@ const optionNames = { adapter: true, concurrency: true, order: true, ...evaluate
 
 function checked(options: EvaluateAllOptions): EvaluateAllOptions {
   checkOptionNames("evaluateAll", options, optionNames);
-  const { adapter, concurrency, order, run } = isRecord(options)
-    ? (options as unknown as EvaluateAllOptions)
-    : noOptions;
+  const { adapter, concurrency, order, run }: Partial<EvaluateAllOptions> = options ?? {};
   if (typeof (adapter as Partial<ProviderAdapter> | undefined)?.evaluate !== "function") {
     throw new DefinitionError(
       `evaluateAll needs an adapter, { adapter: openai({ … }) }, not ${describeValue(adapter)}.`,
@@ -265,11 +263,9 @@ function checkEach(each: EvaluateOptions): void {
   try {
     checkEvaluateOptions(each);
   } catch (error) {
-    throw mistakeIn(error);
+    throw beginFailure(error).cause;
   }
 }
-
-const noOptions: Partial<EvaluateAllOptions> = {};
 
 function checkPrompts(prompts: unknown): void {
   const given = typeof prompts === "object" && prompts !== null ? (prompts as Partial<AsyncIterable<unknown>>) : {};

@@ -39,7 +39,7 @@ const expected: {
 
 const checks = Object.entries(expected).map(([name, [mustBe, fits]]) => ({ name, mustBe, fits }));
 
-/** @throws {DefinitionError} for what is neither a bound prompt nor a text that says something. */
+/** @throws {DefinitionError} for what is neither a bound prompt nor a text that is not blank. */
 export function checkPrompt(prompt: unknown): void {
   if (typeof prompt === "string") textPrompt(prompt);
   if (typeof (prompt as Partial<Prompt> | undefined)?.render === "function") return;
@@ -106,7 +106,7 @@ export function checkEvaluateOptions(given: EvaluateOptions): void {
 function checkHistory({ continueFrom, messages }: EvaluateOptions): void {
   if (continueFrom === undefined || messages === undefined) return;
   throw new DefinitionError(
-    "Give continueFrom or messages: continueFrom goes on with a history that holds the prompt's question, messages stand before the question.",
+    "Give continueFrom or messages, not both: continueFrom goes on with a history that holds the prompt's question, messages stand before the question.",
   );
 }
 

@@ -62,7 +62,7 @@ function enclosingNow(options: EvaluateOptions | null): Enclosing {
   try {
     return enclosing(options?.session);
   } catch {
-    // What cannot be read is refused as an option.
+    // The check of the options refuses a session that cannot be read.
     return noEnclosing;
   }
 }

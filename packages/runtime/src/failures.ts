@@ -126,9 +126,10 @@ export function optionFault(option: string | undefined, error: unknown): unknown
   return error instanceof DefinitionError ? new OptionFault(option, error) : error;
 }
 
-/** The mistake itself, for a caller who is not evaluating yet. */
-export function mistakeIn(thrown: unknown): unknown {
-  return isA(thrown, OptionFault) ? thrown.cause : thrown;
+/** Ends a service's message with a full stop where it has no end. */
+export function sentence(message: string): string {
+  const text = message.trimEnd();
+  return ".!?".includes(text.at(-1) ?? ".") ? text : `${text}.`;
 }
 
 /** What was thrown before the first request. */

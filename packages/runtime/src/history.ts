@@ -64,7 +64,7 @@ export interface History {
   append(message: AssistantMessage, answers: readonly ToolMessage[]): void;
   /** The prompt's own texts as they are now, in place of what they were. */
   rerender(rendered: RenderedPrompt): void;
-  /** The user's next word. */
+  /** Adds a user message. */
   say(text: string): void;
   /** Other messages in place of all, and where the prompt's own question stands in them. */
   replace(by: Pick<Continued, "messages" | "question">): void;
@@ -260,15 +260,11 @@ function continued(history: KnownHistory, prompt: Prompt, user: string): Continu
  */
 function wordAfter(from: object): string {
   const { code, issues } = from as { readonly code?: unknown; readonly issues?: unknown };
+  // What was stored of an error does not say how many more issues there were.
+  const { unlisted } = (failureBehind(from) ?? {}) as { readonly unlisted?: number };
   return code === "output" && Array.isArray(issues)
-    ? repairText(describeIssues(issues as readonly SchemaIssue[], unlistedIn(from)))
+    ? repairText(describeIssues(issues as readonly SchemaIssue[], unlisted))
     : goOn;
-}
-
-/** How many issues an error leaves out: known of one that was made here, not of one that was stored. */
-function unlistedIn(error: object): number {
-  const why = failureBehind(error);
-  return why?.stop === "output" ? why.unlisted : 0;
 }
 
 /** The message to a model whose answer does not fit. */

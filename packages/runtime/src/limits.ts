@@ -37,7 +37,8 @@ export interface Limits {
   meetDeadline(): LimitFailure | undefined;
   /**
    * The promise, or the failure as soon as the signal fires: what was begun is left behind. `onStop` is called once,
-   * with the failure, before anything goes on after it; what it returns is the failure then, and what it throws rejects.
+   * with the failure, before anything goes on after it. Its result replaces the failure; what it throws, the promise
+   * rejects with.
    */
   race<T>(work: Promise<T>, phase: EvaluationPhase, onStop?: OnStop): Promise<T | LimitFailure>;
   /**
@@ -61,16 +62,16 @@ export interface InheritedLimits {
 }
 
 /**
- * `inherited` are the limits around a nested evaluation: they hold for it too. `ends` are further signals that abort it.
+ * `inherited` are the limits around a nested evaluation: they hold for it too. `alsoAbortedBy`: further signals that abort it.
  * @throws {DefinitionError} for a budget without a limit, or with one that is not positive.
  */
 export function openLimits(
   options: LimitOptions,
   clock: Clock,
   inherited?: InheritedLimits,
-  ends: readonly AbortSignal[] = none,
+  alsoAbortedBy: readonly AbortSignal[] = none,
 ): Limits {
-  return new OpenLimits(options, clock, inherited, ends);
+  return new OpenLimits(options, clock, inherited, alsoAbortedBy);
 }
 
 const none: readonly never[] = Object.freeze([]);
@@ -91,7 +92,7 @@ class OpenLimits implements Limits {
     options: LimitOptions,
     clock: Clock,
     inherited: InheritedLimits | undefined,
-    ends: readonly AbortSignal[],
+    alsoAbortedBy: readonly AbortSignal[],
   ) {
     const around = inherited?.limits;
     this.#budgets = openBudgets(options.budget, around?.budget);
@@ -102,7 +103,7 @@ class OpenLimits implements Limits {
       deadline !== undefined && deadline.expiresAt.getTime() === around?.deadline?.expiresAt.getTime();
     this.#deadlineOf = isInherited ? around : undefined;
     this.signal = this.#controller.signal;
-    for (const signal of [options.signal, inherited?.signal, ...ends]) {
+    for (const signal of [options.signal, inherited?.signal, ...alsoAbortedBy]) {
       if (signal === undefined) continue;
       this.#stopListening.push(onAbort(signal, (reason) => this.#abort(reason, signal === inherited?.signal)));
     }
@@ -112,7 +113,7 @@ class OpenLimits implements Limits {
   }
 
   #abort(reason: unknown, isInherited: boolean): void {
-    // What fires around it may fire a little before its own clock says so.
+    // The outer evaluation's signal may fire a little before this clock has reached the deadline.
     const around = isInherited ? this.#deadlineOf?.meetDeadline() : undefined;
     if (around?.stop === "deadline") return this.#fire(around, reason);
     const { deadline } = this;
@@ -235,8 +236,8 @@ export function earliest(a: Deadline | undefined, b: Deadline | undefined): Dead
 }
 
 /**
- * Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. What is nested
- * has less of it: it is over before what is around it.
+ * Milliseconds that closing and restoring may take, all together, after a limit has ended the evaluation. A nested
+ * evaluation gets less of it, so that it ends before the outer one.
  */
 export const graceMs = (depth: number): number => 60 / (depth + 1);
 

@@ -163,7 +163,7 @@ export interface Run extends Emitter, Showing {
   readonly toolResults: ToolInvoked[];
   /** Adds what a request cost to the evaluation's usage; what was not reported counts as the estimate, which is read only then. */
   spend(reported: ReportedUsage | undefined, estimate: Pick<Usage, "inputTokens" | "outputTokens">): Usage;
-  /** Waits for the work, but not past the evaluation's end: then it goes on behind. Never rejects. */
+  /** Waits for the work, but not past the evaluation's end: then it continues in the background. Never rejects. */
   readonly withinGrace: WithinGrace;
   /** What is called when the evaluation ends; undefined: nothing. */
   endings: readonly (() => Promise<void>)[] | undefined;

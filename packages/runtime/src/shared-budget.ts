@@ -64,13 +64,13 @@ export class SharedBudget {
     return leftOf(budget.maxCostUsd, consumed.costUsd ?? 0) > 0 ? undefined : "cost";
   }
 
-  /** A request without a known price has cost so much: the next ones hold that. One that was free says nothing of them. */
-  cost(usd: number): void {
+  /** A request without a known price has cost so much: the next ones hold that. A request that cost nothing is not counted. */
+  learnCost(usd: number): void {
     if (usd > 0) this.#dearestUsd = Math.max(this.#dearestUsd ?? 0, usd);
   }
 
-  /** A reservation is not waited for any more. */
-  closed(): void {
+  /** A reservation has ended. */
+  reservationEnded(): void {
     this.#open -= 1;
   }
 
@@ -189,7 +189,7 @@ export class Placed {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#close();
-    if (this.#isUnpriced && actual.costUsd !== undefined) this.#budget.cost(actual.costUsd);
+    if (this.#isUnpriced && actual.costUsd !== undefined) this.#budget.learnCost(actual.costUsd);
     try {
       (this.#reservation ?? this.#budget.tracker.reserve(nothing))?.settle(actual);
     } finally {
@@ -226,7 +226,7 @@ export class Placed {
   }
 
   #close(): void {
-    if (this.#isOpen) this.#budget.closed();
+    if (this.#isOpen) this.#budget.reservationEnded();
     this.#isOpen = false;
   }
 }

@@ -166,7 +166,7 @@ function readyRun(run: Run): Run | Promise<Run | Failure> {
   try {
     if (tape?.isReplay !== true) checkUses(run);
     if (tape !== undefined && !run.isInside) tape.begin(run);
-    // An evaluation without files makes no promise more.
+    // An evaluation without files is not made to wait for a promise.
     return holdsFiles(run) ? withFiles(run) : run;
   } catch (error) {
     return Promise.resolve(run.close()).then(() => {

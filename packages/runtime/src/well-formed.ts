@@ -98,8 +98,7 @@ function isId(id: unknown): id is string {
 }
 
 function madeUp(seen: ReadonlySet<string>, newId: () => string): string {
-  const made = `call_${newId()}`;
-  let id = made;
-  for (let number = seen.size; seen.has(id); number++) id = `${made}_${number}`;
+  let id = `call_${newId()}`;
+  while (seen.has(id)) id += `_${seen.size}`;
   return id;
 }

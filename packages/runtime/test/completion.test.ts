@@ -1,4 +1,4 @@
-import { definePrompt, type CompletionChecker } from "@proviso/core";
+import { definePrompt, trackBudget, type CompletionChecker } from "@proviso/core";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
@@ -36,6 +36,21 @@ test("TOOL-12 not when a limit is spent: the answer is worth more than an error"
     const { output } = await modelAdapter(model, fakeEnvironment()).evaluate(report(needs("a")), options);
     expect(output).toEqual({ parts: ["x"] });
   }
+});
+
+test("TOOL-12 not when the check itself has spent the limit", async () => {
+  const usage = { inputTokens: 500, outputTokens: 500 };
+  const budget = trackBudget({ maxTotalTokens: 2_000 });
+  const dear: CompletionChecker<{ parts: string[] }> = {
+    name: "dear",
+    async check() {
+      await modelAdapter(scriptedModel([{ text: "No.", usage }])).evaluate("Is it complete?", { budget });
+      return "Still missing: b.";
+    },
+  };
+  const model = scriptedModel([{ output: { parts: ["a"] }, usage }]);
+  const { output } = await modelAdapter(model, fakeEnvironment()).evaluate(report(dear), { budget });
+  expect([output, budget.consumed.totalTokens]).toEqual([{ parts: ["a"] }, 2_000]);
 });
 
 test("TOOL-12 a checker that throws is logged, and the answer taken", async () => {

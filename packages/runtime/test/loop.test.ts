@@ -465,6 +465,13 @@ test("OUT-1 a native payload or a fence that is invalid is an error, whatever el
   expect(await parsed(point, '{"x":1}\n```json\n{"x":\n```')).toMatchObject({ code: "output" });
 });
 
+test("OUT-1 a fence in which a string never ends is over at its marks all the same, and an error", async () => {
+  const broken = '```json\n{"x": "one}\n```\n';
+  for (const behind of ['Or rather {"x": 1}.', '```json\n{"x": 1}\n```', 'A "word", then {"x": 1}.']) {
+    expect(await parsed(point, `${broken}${behind}`)).toMatchObject({ code: "output" });
+  }
+});
+
 test("OUT-2 extra keys are refused unless the schema is loose, nothing is coerced, and the error says all", async () => {
   expect(await parsed(point, '{"x":1,"y":2}')).toMatchObject({
     code: "output",

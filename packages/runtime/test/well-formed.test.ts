@@ -1,4 +1,12 @@
-import { definePrompt, DefinitionError, defineTool, type Message } from "@proviso/core";
+import {
+  definePrompt,
+  DefinitionError,
+  defineTool,
+  toolError,
+  toolOk,
+  type Message,
+  type ToolMessage,
+} from "@proviso/core";
 import { jsonSchemaOf } from "@proviso/core/provider";
 import { agentAdapter, modelAdapter } from "@proviso/runtime";
 import { scriptedModel } from "@proviso/runtime/testing";
@@ -81,6 +89,36 @@ test("PRO-9 nor what an agent reads of a call", async () => {
   });
   await adapter.evaluate(own);
   expect(isWhole(seen)).toBe(true);
+});
+
+test("PRO-9 nor what an agent reads of a call's message, its failure, a file's name, or a name that no tool has", async () => {
+  const photo = new File(["abc"], `a${half}.txt`, { type: "text/plain" });
+  const tools = [
+    defineTool({ ...say, name: "ok", execute: () => toolOk({}, { message: `Well ${half}` }) }),
+    defineTool({ ...say, name: "no", execute: () => toolError(`No ${half}`) }),
+    defineTool({
+      ...say,
+      name: "throws",
+      execute: () => {
+        throw new Error(`Broken ${half}`);
+      },
+    }),
+    defineTool({ ...say, name: "photo", execute: () => toolOk(null, { message: `Drawn ${half}.`, files: [photo] }) }),
+  ];
+  const answers: ToolMessage[] = [];
+  const adapter = agentAdapter({
+    name: "agent",
+    model: "agent",
+    async drive({ executeToolCall }) {
+      for (const name of [...tools.map((tool) => tool.name), `none${half}`])
+        answers.push(await executeToolCall({ id: name, name, arguments: '{"text":"a"}' }));
+      return { message: { role: "assistant", text: "ok", toolCalls: [] }, finishReason: "stop" };
+    },
+  });
+  await adapter.evaluate(definePrompt({ key: "a", sections: [{ key: "a", text: "Work.", tools }] }).bind());
+  expect(answers.map(({ isError }) => isError)).toEqual([false, true, true, false, true]);
+  expect(answers.every(({ text }) => text.includes("\ufffd"))).toBe(true);
+  expect(isWhole(answers)).toBe(true);
 });
 
 test("PRO-9 where half a pair is a name or a value that is meant as it is, the schema is refused", () => {

@@ -41,15 +41,15 @@ export function geminiAnswer(request: SimulatedRequest, given: AnswerStep, { ids
 }
 
 /**
- * A model that has to call a function puts a structured answer into one: into the only one that is allowed, or into "json",
- * as clients name it that ask for a shape in this way.
+ * A model that has to call a function puts a structured answer into one: into the only one that is allowed, or into
+ * the last one called "json", "json_1" and so on, as clients name it that ask for a shape in this way, behind their own.
  */
 function forced({ toolChoice, tools, output }: SimulatedRequest, step: AnswerStep): AnswerStep {
   if (step.output === undefined || output !== undefined) return step;
   if (!isObject(toolChoice) || toolChoice["mode"] !== "ANY") return step;
   const allowed = toolChoice["allowedFunctionNames"];
   const names = Array.isArray(allowed) ? (allowed as readonly string[]) : tools.map(({ name }) => name);
-  const name = names.length === 1 ? names[0] : names.find((one) => one === "json");
+  const name = names.length === 1 ? names[0] : names.findLast((one) => /^json(_\d+)?$/.test(one));
   if (name === undefined) return step;
   const { output: given, ...rest } = step;
   return { ...rest, toolCalls: [...(step.toolCalls ?? []), { name, arguments: given as object }] };

@@ -182,13 +182,14 @@ function answerTo(
     checkEnvelope(route, envelope);
     body = parseBody(received.text);
     if (!isObject(body)) throw badRequest("The body must be a JSON object.");
-    const read = readRequest(route, body, state.accepted, state.items);
+    const items = state.items.of(request.headers.authorization ?? "");
+    const read = readRequest(route, body, state.accepted, items);
     const limited = state.limiter?.take(tokensAsked(received.text, read), read.api);
     if (limited !== undefined) return { body, played: playHttp(errorStep(service, limited)) };
     const scripted = state.script.next(read);
     state.accepted += 1;
     const played = play(read, scripted, playOptions(state));
-    if (read.api === "responses") state.items.keep(body, played.answer);
+    if (read.api === "responses") items.keep(body, played.answer);
     return { body, played };
   } catch (error) {
     const refused = error instanceof Refusal ? error.error : ownMistake(error, "simulator_rule_failed");

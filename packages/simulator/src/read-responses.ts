@@ -16,7 +16,7 @@ import { checkSchema } from "./check-schema.ts";
 import { badRequest, invalidType, missingParameter, Refusal } from "./refusal.ts";
 import { isObject, type JsonObject, type SimulatedMessage, type SimulatedTool } from "./types.ts";
 import { readParts, type ReadContent } from "./read-files.ts";
-import type { KeptItems } from "./kept-items.ts";
+import type { ItemsOfAccount } from "./kept-items.ts";
 import { isSearch } from "./search.ts";
 import type { ReadRequest } from "./read.ts";
 
@@ -36,7 +36,7 @@ const itemKeys: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 ]);
 
 /** @throws {Refusal} for what the real service would refuse. */
-export function readResponses(body: JsonObject, kept: KeptItems): ReadRequest {
+export function readResponses(body: JsonObject, kept: ItemsOfAccount): ReadRequest {
   checkKeys(body, known);
   textAt(body, "model");
   if (body["input"] === undefined) throw missingParameter("input");
@@ -48,7 +48,7 @@ export function readResponses(body: JsonObject, kept: KeptItems): ReadRequest {
   const items = input
     .map((item, index) => objectAt(item, `input[${index}]`))
     .map((item) => (item["type"] === "item_reference" ? (kept.find(item["id"]) ?? item) : item));
-  checkKept(items, body["store"] !== false);
+  checkKept(items, kept, body["store"] !== false);
   const messages = readItems(items);
   const tools = (body["tools"] === undefined ? [] : listAt(body, "tools")).flatMap(readTool);
   checkTools(tools, body["tool_choice"], "name");
@@ -75,11 +75,15 @@ function checkPrevious(id: unknown): void {
   );
 }
 
-/** Items that are only named, and that no answer had; without storage reasoning is one, unless it comes encrypted. */
-function checkKept(items: readonly JsonObject[], stored: boolean): void {
+/**
+ * Items that are only named, and that no answer to this account had: references, and reasoning that does not come
+ * encrypted. With `store: false` none is looked up. Source: https://github.com/openclaw/openclaw/issues/21782.
+ */
+function checkKept(items: readonly JsonObject[], kept: ItemsOfAccount, stored: boolean): void {
   const missing = items.find(
-    ({ type, encrypted_content: encrypted }) =>
-      type === "item_reference" || (type === "reasoning" && !stored && typeof encrypted !== "string"),
+    ({ type, id, encrypted_content: encrypted }) =>
+      type === "item_reference" ||
+      (type === "reasoning" && typeof encrypted !== "string" && !(stored && kept.find(id) !== undefined)),
   );
   if (missing === undefined) return;
   const hint = stored ? "" : " Items are not persisted when `store` is set to false.";

@@ -1,5 +1,5 @@
 import { checkKeys, objectAt, readArguments, words } from "./check.ts";
-import type { KeptItems } from "./kept-items.ts";
+import type { ItemsOfAccount } from "./kept-items.ts";
 import { readAnthropic } from "./read-anthropic.ts";
 import { readChat } from "./read-chat.ts";
 import { readGemini } from "./read-gemini.ts";
@@ -12,7 +12,7 @@ import type { Api, JsonObject, SimulatedRequest } from "./types.ts";
 export type ReadRequest = Pick<SimulatedRequest, "system" | "messages" | "tools" | "toolChoice" | "output">;
 
 /** @throws {Refusal} for what the real service would refuse. */
-export function readRequest(route: Route, body: JsonObject, index: number, kept: KeptItems): SimulatedRequest {
+export function readRequest(route: Route, body: JsonObject, index: number, kept: ItemsOfAccount): SimulatedRequest {
   const { api } = route;
   if (api === "responses" || api === "chat") checkStream(api, body);
   const read = readers[api](body, kept);
@@ -33,7 +33,7 @@ export function readRequest(route: Route, body: JsonObject, index: number, kept:
   };
 }
 
-const readers: { readonly [api in Api]: (body: JsonObject, kept: KeptItems) => ReadRequest } = {
+const readers: { readonly [api in Api]: (body: JsonObject, kept: ItemsOfAccount) => ReadRequest } = {
   responses: readResponses,
   chat: readChat,
   anthropic: readAnthropic,

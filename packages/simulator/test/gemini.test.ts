@@ -71,14 +71,17 @@ describe("SIM-23 Gemini's generateContent", () => {
       tools,
       toolConfig: { functionCallingConfig: { mode, ...more } },
     });
-    const [any, allowed, auto] = await asked(
-      { steps: [step, step, step] },
+    const both = { functionDeclarations: [json, { ...json, name: "json_1" }] };
+    const [any, besideOwn, allowed, auto] = await asked(
+      { steps: [step, step, step, step] },
       calling("ANY"),
+      { ...calling("ANY"), tools: [both] },
       calling("ANY", { allowedFunctionNames: ["look_up"] }),
       calling("AUTO"),
     );
     const called = (name: string) => ({ content: { parts: [{ functionCall: { name, args: { a: 1 } } }] } });
     expect(candidateOf(any)).toMatchObject(called("json"));
+    expect(candidateOf(besideOwn)).toMatchObject(called("json_1"));
     expect(candidateOf(allowed)).toMatchObject(called("look_up"));
     expect(candidateOf(auto)).toMatchObject({ content: { parts: [{ text: '{"a":1}' }] } });
   });

@@ -55,7 +55,10 @@ test.each([
   [[user, call], "No tool output found for function call c."],
   [[user, output], "No tool call found for function call output with call_id c."],
   [[user, call, call, output], "Duplicate function call id: c."],
-  [[user, { type: "reasoning", id: "rs_1", summary: [] }], "without its required following item"],
+  [
+    [user, { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" }],
+    "without its required following item",
+  ],
 ])("SIM-5 a broken history is refused: %j", async (input, message) => {
   await using simulator = await startSimulator();
   const answer = await responses(simulator, { input });
@@ -115,6 +118,7 @@ test.each([
 
 test.each([
   [{ input: [{ type: "item_reference", id: "msg_1" }] }],
+  [{ input: [{ type: "reasoning", id: "rs_1", summary: [] }, call, output] }],
   [{ store: false, input: [{ type: "reasoning", id: "rs_1", summary: [] }, call, output] }],
 ])("SIM-5 an item that was not kept is not found: %j", async (body) => {
   await using simulator = await startSimulator();

@@ -56,10 +56,13 @@ test.each([
   expect(most).toBeLessThanOrEqual(1_000);
 });
 
-test("CMD-29 one that waits for each answer may ask as often as it likes", async () => {
-  const { text } = await acting("inquire", "", { permissions: "all" }).evaluate(hello);
-  expect(text).toBe("I asked.");
-});
+test.each([0, 8_000])(
+  "CMD-29 one that waits for each answer may ask as often as it likes, in %i bytes each",
+  async (bytes) => {
+    const { text } = await acting("inquire", `${bytes}`, { permissions: "all" }).evaluate(hello);
+    expect(text).toBe("I asked.");
+  },
+);
 
 test("CMD-27 all allows what it asks for, none nothing", async () => {
   expect((await acting("permission", asking(command), { permissions: "all" }).evaluate(withTools)).text).toBe("yes");

@@ -9,6 +9,7 @@ import type { AppEvent } from "../state/event.ts";
 import type { FrameworkEvent, OutputDelta, ToolInvoked } from "../state/events.ts";
 import type { JournalRun, RunFacts } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
+import type { OutputOf } from "../types.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { ContextPolicy } from "./context.ts";
 import type { EvaluationSettings, TokenLogprob } from "./settings.ts";
@@ -28,6 +29,11 @@ export interface ProviderAdapter {
    * has the prompt's type. Rejects only with an EvaluationFailure, which has what was spent and the history so far.
    */
   evaluate<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): Promise<PromptResponse<Output>>;
+  /** Evaluates one of several prompts, or a text, as was chosen at run time: `output` is of one of their types. */
+  evaluate<Asked extends Prompt | string>(
+    asked: Asked,
+    options?: EvaluateOptions,
+  ): Promise<PromptResponse<OutputOf<Asked>>>;
   /** Evaluates a prompt and shows the evaluation's events as they happen. The evaluation begins at once. */
   stream(text: string, options?: EvaluateOptions): EvaluationStream<string>;
   /**
@@ -35,6 +41,8 @@ export interface ProviderAdapter {
    * once.
    */
   stream<Output>(prompt: Prompt<Output>, options?: EvaluateOptions): EvaluationStream<Output>;
+  /** Streams one of several prompts, or a text, as was chosen at run time. */
+  stream<Asked extends Prompt | string>(asked: Asked, options?: EvaluateOptions): EvaluationStream<OutputOf<Asked>>;
 }
 
 /** Limits and surroundings of one evaluation; every one may be left out. */

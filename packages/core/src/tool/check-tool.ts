@@ -1,11 +1,11 @@
 // What a tool has to be, made by defineTool or written in a section.
 import { DefinitionError } from "../errors.ts";
-import { frozenCopy, isPlain } from "../frozen-copy.ts";
+import { frozenCopy } from "../frozen-copy.ts";
 import { withPossibleKeys } from "../keys-in-schema.ts";
 import { checkLists } from "../lists.ts";
 import { checkOptionNames, type OptionNames } from "../option-names.ts";
 import { containerOf, jsonSchemaOf, type JsonSchema, type ObjectSchema, type Schema } from "../schema.ts";
-import { describeValue, isRecord } from "../values.ts";
+import { describeValue, isPlain, isRecord } from "../values.ts";
 import type { Tool, ToolDefinition } from "./tool.ts";
 
 const toolNames = {

@@ -6,6 +6,7 @@ import type { Resources, UsedResources } from "../resources/binding.ts";
 import type { ResourceKey } from "../resources/key.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import type { SessionState } from "../state/session.ts";
+import type { OutputOf } from "../types.ts";
 import { frozenCopy } from "../frozen-copy.ts";
 import { standardSchemaOf, type PlainJsonSchema } from "../validation/from-json-schema.ts";
 import { checkTool, markChecked } from "./check-tool.ts";
@@ -221,4 +222,9 @@ export interface ToolContext {
    * state changes belong to this call.
    */
   evaluate<Output>(prompt: Prompt<Output>, options?: NestedOptions): Promise<PromptResponse<Output>>;
+  /** Evaluates one of several prompts, or a text, as was chosen at run time. */
+  evaluate<Asked extends Prompt | string>(
+    asked: Asked,
+    options?: NestedOptions,
+  ): Promise<PromptResponse<OutputOf<Asked>>>;
 }

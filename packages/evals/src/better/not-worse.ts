@@ -74,7 +74,7 @@ export function checkComparison(
     throw new DefinitionError(`The eval "${name}" has no scorer "${scorer}", but ${known}.`);
   }
   if (!(Number.isFinite(margin) && margin >= 0)) {
-    throw new DefinitionError(`The margin has to be a number from 0, not ${describeValue(margin)}.`);
+    throw new DefinitionError(`The option margin must be a number from 0, not ${describeValue(margin)}.`);
   }
   if (workers !== undefined) {
     throw new DefinitionError("Candidates are variants that no worker has: compare them without workers.");

@@ -86,7 +86,8 @@ export function defineEval<Row extends object, Output, Scorers extends object>(
   }
   for (const [scorer, gate] of Object.entries(any.gates ?? {})) {
     if (!scorers.includes(scorer)) throw refuse(`has a gate on "${scorer}", which is no scorer of it`);
-    checkGate(gate, (why) => refuse(`has a gate on "${scorer}" ${why}`));
+    const { range } = scorerOf(any.scorers[scorer] as never);
+    checkGate(gate, range, (why) => refuse(`has a gate on "${scorer}" ${why}`));
   }
   const { repetitions = 1, timeoutMs = 600_000 } = any;
   if (!Number.isSafeInteger(repetitions) || repetitions < 1) {
@@ -183,12 +184,22 @@ function checkRange(range: unknown, refuse: (why: string) => DefinitionError): v
   throw refuse(`whose range is not from -${largestScore} to ${largestScore}: sums of such scores would be infinite`);
 }
 
-function checkGate({ atLeast, noWorseBy }: Gate, refuse: (why: string) => DefinitionError): void {
+function checkGate(
+  { atLeast, noWorseBy }: Gate,
+  range: readonly [number, number],
+  refuse: (why: string) => DefinitionError,
+): void {
+  const [least, most] = [Math.min(...range), Math.max(...range)];
+  const scores = `its scores go from ${least} to ${most}`;
   if (atLeast === undefined && noWorseBy === undefined) throw refuse("with neither atLeast nor noWorseBy");
   if (atLeast !== undefined && !Number.isFinite(atLeast)) throw refuse("whose atLeast is no number");
+  if (atLeast !== undefined && (atLeast < least || atLeast > most)) {
+    throw refuse(`whose atLeast is ${atLeast}: ${scores}`);
+  }
   if (noWorseBy !== undefined && !(Number.isFinite(noWorseBy) && noWorseBy >= 0)) {
     throw refuse("whose noWorseBy is no number from 0");
   }
+  if (noWorseBy !== undefined && noWorseBy > most - least) throw refuse(`whose noWorseBy is ${noWorseBy}: ${scores}`);
 }
 
 /**

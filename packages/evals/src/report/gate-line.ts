@@ -16,11 +16,19 @@ function wantedText({ scorer, gate, bound }: Asked): string {
 
 /** What a gate asks, of which variant, and its verdict with the interval that it was decided on. */
 export function gateParts(gate: GateReport): readonly [asked: string, variant: string, verdict: string] {
-  const { verdict, on, variant, uncompared } = gate;
+  const { verdict, on, variant, uncompared, unsettledBy } = gate;
   const none = uncompared === undefined ? "too few rows" : `nothing to compare: ${uncompared.why}`;
   const seen = on === undefined ? none : `${shownNumber(on.low)} … ${shownNumber(on.high)}`;
-  return [wantedText(gate), variant, `${verdict}: ${seen}`];
+  const why = unsettledBy === undefined || on === undefined ? "" : `, ${reasons[unsettledBy]}`;
+  return [wantedText(gate), variant, `${verdict}: ${seen}${why}`];
 }
+
+const reasons = {
+  ended: "but the run ended early",
+  unscored: "but more than 1 in 20 are unscored",
+  outside: "but failures of the surroundings may turn it",
+  labels: "but the labels are no random part",
+} as const;
 
 /** A gate, its verdict and the interval that it was decided on, in one line. */
 export function gateLine(gate: GateReport): string {

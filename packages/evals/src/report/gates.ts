@@ -2,7 +2,7 @@
 import { scorerOf, type AnyDefinition, type ReadyVariant } from "../define/define-eval.ts";
 import type { Estimate, Level } from "../statistics/estimate.ts";
 import { atLeastVerdict, familyConfidence, noWorseVerdict, passesGate, sharedVerdict } from "../statistics/gates.ts";
-import type { Ends } from "../statistics/gates.ts";
+import type { Ends, Verdict } from "../statistics/gates.ts";
 import type { Difference, GateReport } from "../results.ts";
 import type { Baseline } from "./baseline.ts";
 import { scoreDifference } from "./differences.ts";
@@ -67,20 +67,36 @@ export function decided(
       gate === "atLeast"
         ? atLeastOn(view, { definition: of.definition, variant, scorer, range, bound, lessIsBetter }, of.level)
         : noWorseOn(scoreDifference(view, of, { variant, scorer }, of.level), bound, lessIsBetter);
-    const isKnown = isFew(own.unscored.size, own.values.length) && (on === undefined || isComparedOnMost(on));
-    const shared = isKnown && on !== undefined && !of.isCut ? sharedVerdict(verdicts) : "unsettled";
-    // The labels are there because the judge alone is not trusted, and those of no random part correct nothing.
     const { shown } = of.baseline;
     const sides = gate === "noWorseBy" && "variant" in shown ? [variant, shown.variant] : [variant];
-    const isTrusted =
-      shared !== "passed" ||
-      sides.every((side) => areLabelsRandom(view, { definition: of.definition, scorer, range, variant: side }));
-    const verdict = isTrusted ? shared : "unsettled";
+    const unsettledBy = reasonFor(on, verdicts, {
+      isCut: of.isCut,
+      isScored: isFew(own.unscored.size, own.values.length),
+      areLabelsRandom: () =>
+        sides.every((side) => areLabelsRandom(view, { definition: of.definition, scorer, range, variant: side })),
+    });
+    const verdict = on === undefined || unsettledBy !== undefined ? "unsettled" : sharedVerdict(verdicts);
     const isMissing = gate === "noWorseBy" && on === undefined && !of.isCut;
     const uncompared = isMissing ? uncomparedOf(view, of, { variant, scorer }) : undefined;
     const passes = uncompared === undefined && passesGate(verdict, unsettled);
-    return { scorer, variant, gate, bound, verdict, passes, on, ...(uncompared && { uncompared }) };
+    const why = unsettledBy === undefined ? {} : { unsettledBy };
+    return { scorer, variant, gate, bound, verdict, ...why, passes, on, ...(uncompared && { uncompared }) };
   });
+}
+
+/** Why a gate is unsettled whatever its interval says; undefined: the interval decides, or there is none. */
+function reasonFor(
+  on: Estimate | Difference | undefined,
+  verdicts: readonly Verdict[],
+  is: { readonly isCut: boolean; readonly isScored: boolean; readonly areLabelsRandom: () => boolean },
+): GateReport["unsettledBy"] {
+  if (is.isCut) return "ended";
+  if (!is.isScored || (on !== undefined && !isComparedOnMost(on))) return "unscored";
+  if (on === undefined) return undefined;
+  const shared = sharedVerdict(verdicts);
+  if (shared === "unsettled") return verdicts[0] === "unsettled" ? undefined : "outside";
+  // The labels are there because the judge alone is not trusted, and those of no random part correct nothing.
+  return shared !== "passed" || is.areLabelsRandom() ? undefined : "labels";
 }
 
 function isFew(unscored: number, scored: number): boolean {

@@ -89,6 +89,7 @@ export class Expected {
   readonly #seen = new Map<string, Seen>();
   readonly #inFlight: Record<Amount, number> = { inputTokens: 0, outputTokens: 0, totalTokens: 0, costUsd: 0 };
   readonly #rooms = new Set<Room>();
+  /** Whether the last one that took room was the first of its variant: it is alone as long as it is in flight. */
   #isFirstInFlight = false;
   #waiting: (() => void)[] = [];
 
@@ -131,7 +132,6 @@ export class Expected {
   /** Gives room back, once. */
   leave(room: Room): void {
     if (!this.#rooms.delete(room)) return;
-    this.#isFirstInFlight = false;
     for (const amount of amounts)
       this.#inFlight[amount] = Math.max(0, this.#inFlight[amount] - (room.expected[amount] ?? 0));
     this.wake();

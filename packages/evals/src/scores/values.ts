@@ -1,5 +1,5 @@
 import { DefinitionError, type Schema } from "@proviso/core";
-import { describeIssues, describeValue, parseWithSchema, type SchemaResult } from "@proviso/core/internal";
+import { describeIssues, describeValue, isPlain, parseWithSchema, type SchemaResult } from "@proviso/core/internal";
 import { parseJson } from "@proviso/core/provider";
 import type { Score } from "../definition.ts";
 
@@ -43,12 +43,6 @@ function written(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   const { toJSON } = value as { readonly toJSON?: unknown };
   return typeof toJSON === "function" ? (toJSON as () => unknown).call(value) : value;
-}
-
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
 }
 
 function keysOf(value: Readonly<Record<string, unknown>>): readonly string[] {

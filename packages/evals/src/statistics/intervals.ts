@@ -49,7 +49,7 @@ export function meanWithin(
   if (range === undefined) return unbounded(clusters, level);
   const least = Math.min(...range);
   const greatest = Math.max(...range);
-  requireRange(rows, least, greatest);
+  requireRange(rows, least, greatest, "A range needs two different ends.");
   return adjusted(clusters, level, { added: [least, greatest], least, greatest, isBinary: false });
 }
 
@@ -57,7 +57,7 @@ export function meanWithin(
 export function differenceWithin(rows: readonly Observation[], level: Level, span: number | undefined): Estimate {
   const clusters = enough(clustersOf(rows));
   if (span === undefined) return unbounded(clusters, level);
-  requireRange(rows, -span, span);
+  requireRange(rows, -span, span, "A span must be above 0.");
   const { sums, sizes, rows: count } = clusters;
   const largest = sums.reduce((most, sum, place) => Math.max(most, Math.abs(sum) / sizes[place]!), 0);
   const added = largest === 0 ? span : largest;
@@ -138,10 +138,10 @@ function enough(clusters: Clusters): Clusters {
   return clusters;
 }
 
-function requireRange(rows: readonly Observation[], least: number, greatest: number): void {
+function requireRange(rows: readonly Observation[], least: number, greatest: number, otherwise: string): void {
   requireFinite(least, "The low end of a range");
   requireFinite(greatest, "The high end of a range");
-  if (least >= greatest) throw new DefinitionError("A range needs two different ends, and a span must be above 0.");
+  if (least >= greatest) throw new DefinitionError(otherwise);
   for (const { value } of rows) {
     // A mean of repetitions may be off by what floating point rounds.
     const slack = rounding * (greatest - least);

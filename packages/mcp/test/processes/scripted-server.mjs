@@ -5,7 +5,7 @@
 import { Server, inputRequired } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { spawn } from "node:child_process";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, closeSync } from "node:fs";
 
 // Also when nobody ends it.
 setTimeout(() => process.exit(124), 300_000).unref();
@@ -104,6 +104,19 @@ const tools = {
     run: (input, context) => {
       const asked = asking(elicit)(input, context);
       return context.mcpReq.inputResponses === undefined ? asked : tools.wait.run({}, context);
+    },
+  },
+  /** Asks, and reads nothing any more. */
+  elicitAndClose: {
+    inputSchema: object(),
+    run(input, context) {
+      setInterval(() => {}, 1_000);
+      setTimeout(() => {
+        process.stdin.destroy();
+        closeSync(0);
+        note("closed its input");
+      }, 100);
+      return asking(elicit)(input, context);
     },
   },
   sample: { inputSchema: object(), run: asking(sample) },

@@ -71,7 +71,7 @@ async function roomOf({ asked }: AdapterInternals): Promise<number> {
   return (await knownWindow({ provider: asked.provider }))?.room ?? (modestWindow * 3) / 4;
 }
 
-/** A summary is no tool's: it is nested in the evaluation itself, and in the call around that, if there is one. */
+/** A summary belongs to no tool call: it is nested in the evaluation itself, and in the call around that, if there is one. */
 function nestingIn(run: Run): Parameters<AdapterInternals["evaluate"]>[2] {
   const { nesting } = run;
   return {

@@ -12,6 +12,7 @@ import {
   type EvaluationStream,
   type Message,
   type Prompt,
+  type OutputOf,
   type PromptResponse,
   type ProviderAdapter,
   type Slice,
@@ -50,6 +51,12 @@ export interface Conversation extends ConversationState {
     prompt: Prompt<Output>,
     options?: ConversationEvaluateOptions,
   ): Promise<PromptResponse<Output>>;
+  /** Evaluates one of several prompts, or a text, as was chosen at run time, as the next turn of the conversation. */
+  evaluate<Asked extends Prompt | string>(
+    adapter: ProviderAdapter,
+    asked: Asked,
+    options?: ConversationEvaluateOptions,
+  ): Promise<PromptResponse<OutputOf<Asked>>>;
   /** Streams a text as the next turn of the conversation. */
   stream(adapter: ProviderAdapter, text: string, options?: ConversationEvaluateOptions): EvaluationStream<string>;
   /** Streams a prompt as the next turn of the conversation. What is still running when the function returns is awaited. */
@@ -58,6 +65,12 @@ export interface Conversation extends ConversationState {
     prompt: Prompt<Output>,
     options?: ConversationEvaluateOptions,
   ): EvaluationStream<Output>;
+  /** Streams one of several prompts, or a text, as was chosen at run time, as the next turn of the conversation. */
+  stream<Asked extends Prompt | string>(
+    adapter: ProviderAdapter,
+    asked: Asked,
+    options?: ConversationEvaluateOptions,
+  ): EvaluationStream<OutputOf<Asked>>;
   /**
    * Puts other messages in place of all: with an answer that no model gave, or without a turn that failed.
    * @throws {DefinitionError} for what `parseMessages` refuses, and while an evaluation runs, which would put its own in

@@ -160,7 +160,7 @@ export class TapeAnswers extends TapeEvents {
       );
     }
     let found = this.#hashes.difference(asked, given.now());
-    // One that was compared with nothing was kept as a whole.
+    // A request that was compared with nothing was kept as a whole.
     if (found !== undefined && asked.same === 0) {
       found = this.#hashes.difference(asked, this.#hashes.whole(run, request).now());
     }

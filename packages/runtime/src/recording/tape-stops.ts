@@ -44,7 +44,7 @@ export class TapeStops extends TapeCalls implements LimitRecord {
   }
 
   meet(by: Asked, why: Failure): void {
-    // What ends the wait for its resources comes after its end.
+    // A limit that only ends the wait for closing is not recorded.
     if (this.fault !== undefined || this.main === undefined || this.main.ended || this.isStopped) return;
     this.isStopped = true;
     if (!this.isLive) return;

@@ -178,7 +178,7 @@ export class RecordedTape extends TapeStops implements Tape<Run> {
     }
     const reason = this.fault?.reason;
     if (reason === "agent" || reason === "state" || reason === "redacted") {
-      // The run is as it was before it was refused to go on.
+      // The refusal leaves the run as it was.
       if (this.isLive && this.attempt > 1) this.appendAt(this.evaluationId, endedEmpty);
       // What was written after the end would fence who goes on.
       await this.source.flush()?.catch(() => {});

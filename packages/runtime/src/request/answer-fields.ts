@@ -22,11 +22,14 @@ export function readGenerated(given: unknown, end: number): readonly GeneratedFi
   return files.length === 0 ? undefined : files.toSorted((one, other) => one.at - other.at);
 }
 
-/** A list with anything in it that is no token is as if there was none. */
+/** A list with anything in it that cannot be read is as if there was none. */
+function readAll<T>(given: unknown, read: (item: unknown) => T | undefined): readonly T[] | undefined {
+  const items = Array.isArray(given) ? given.map(read) : [undefined];
+  return items.includes(undefined) ? undefined : (items as readonly T[]);
+}
+
 export function readLogprobs(given: unknown): readonly TokenLogprob[] | undefined {
-  if (!Array.isArray(given)) return undefined;
-  const tokens = given.map(readToken);
-  return tokens.includes(undefined) ? undefined : (tokens as readonly TokenLogprob[]);
+  return readAll(given, readToken);
 }
 
 function readToken(given: unknown): TokenLogprob | undefined {
@@ -46,27 +49,19 @@ function readLogprob({
   return typeof token === "string" && logprob !== undefined ? { token, logprob } : undefined;
 }
 
-/** A list with anything in it that is no try is as if there was none, and so is one of no tries. */
+/** A route of no tries is as if there was none. */
 export function readRoute(given: unknown): readonly RouteStep[] | undefined {
-  if (!Array.isArray(given)) return undefined;
-  const steps = given.map(readStep);
-  return steps.length === 0 || steps.includes(undefined) ? undefined : (steps as readonly RouteStep[]);
+  const steps = readAll(given, readStep);
+  return steps?.length === 0 ? undefined : steps;
 }
 
 function readStep(given: unknown): RouteStep | undefined {
   if (!isRecord(given)) return undefined;
   const { provider, model, outcome, why, durationMs, usage } = given;
-  const ms = numberOf(durationMs);
-  if (typeof provider !== "string" || typeof model !== "string" || typeof outcome !== "string" || ms === undefined)
-    return undefined;
-  return {
-    provider,
-    model,
-    outcome: outcome as RouteStep["outcome"],
-    ...(typeof why === "string" ? { why } : undefined),
-    durationMs: ms,
-    ...(usage === undefined ? undefined : { usage: readUsage(usage) }),
-  };
+  const isStep = [provider, model, outcome].every(isText) && numberOf(durationMs) !== undefined;
+  const cost = readUsage(usage);
+  const read = { provider, model, outcome, ...(isText(why) && { why }), durationMs, ...(cost && { usage: cost }) };
+  return isStep ? (read as RouteStep) : undefined;
 }
 
 /** The sources in the order of their first mention, each once; an offset outside the text is left out. */
@@ -118,6 +113,10 @@ function readProviderCall(given: unknown): readonly ProviderCall[] {
   const returned = output === undefined ? undefined : { output: toJsonValue(output)?.value ?? null };
   const id = typeof callId === "string" ? callId : "";
   return [{ callId: id, name, input: toJsonValue(input)?.value ?? null, ...returned, isError: isError === true }];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }
 
 export function numberOf(value: unknown): number | undefined {

@@ -27,8 +27,8 @@ export class AnswerLimits {
 
   /**
    * Takes the limit away where a refusal may be for it, and returns whether it did: then the request goes out once more.
-   * A limit that is larger than any answer of the model, or than what its window leaves, is refused; without it the answer
-   * is the shorter one.
+   * A service refuses a limit above the model's maximum, or above what its window leaves. Without the limit the answer
+   * stops there by itself.
    */
   lift(maxOutputTokens: number, { outputLimits }: Pick<LimitedModel, "outputLimits">, refusal: ModelFailure): boolean {
     if (refusal.failure !== "provider") return false;

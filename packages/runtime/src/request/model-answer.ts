@@ -71,8 +71,8 @@ export function thrown(cause: unknown): ModelFailure {
 const noMessage = "The provider returned no message.";
 
 /**
- * Anyone may have written the provider: what it returns is read once, here, and only what was read goes on. A text: why it
- * is no answer.
+ * Anyone may have written the provider: what it returns is read once, here, and only what was read goes on. Returns
+ * a text where it cannot be read: the reason.
  */
 function readAnswer(answer: unknown): ModelResponse | ModelFailure | string {
   if (!isRecord(answer)) return noMessage;
@@ -128,7 +128,7 @@ function readAllowance(stated: unknown): Allowance | undefined {
 type Whole<T> = { readonly [K in keyof T]-?: T[K] | undefined } & T;
 type FailureOf<F extends ModelFailure["failure"]> = Whole<Extract<ModelFailure, { readonly failure: F }>>;
 
-/** A text: what would fail later, in the middle of something else. */
+/** Returns a text where it cannot be read: the reason. Otherwise it would fail later, in the middle of something else. */
 function readMessage(message: unknown): AssistantMessage | string {
   if (!isRecord(message)) return noMessage;
   const { text, toolCalls, reasoning, providerItems } = message;

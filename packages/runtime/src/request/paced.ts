@@ -223,8 +223,8 @@ export type RefusedEntry = Extract<PaceEntry, { readonly ok: false }>;
 
 /** A request that its pace does not let go in time; `what` could be done later. */
 export function heldBack({ reason, retryAfterMs }: RefusedEntry, what: string): Unsent {
-  const why = reason === "full" ? "too many requests wait for their turn" : "the deadline is earlier";
-  const message = `By its pace ${what} in ${retryAfterMs} ms, and ${why}.`;
+  const why = reason === "full" ? "and too many requests wait for their turn" : "which is after the deadline";
+  const message = `By its pace ${what} in ${retryAfterMs} ms, ${why}.`;
   return { failure: "throttle", kind: "rate_limit", retry: false, retryAfterMs, message, isUnsent: true };
 }
 

@@ -1,5 +1,5 @@
 import type { ModelFailure, ModelProvider, ModelRequest } from "@proviso/core";
-import { failure, isFailure, refusedRequest, type Failure, type Unsent } from "../failures.ts";
+import { failure, isFailure, refusedRequest, sentence, type Failure, type Unsent } from "../failures.ts";
 import { remainingMs } from "../limits.ts";
 import type { Run } from "../run.ts";
 import { turnDeltas, type TurnDeltas } from "../streaming/deltas.ts";
@@ -143,12 +143,6 @@ export function givenUp(refused: Refused, attempts: number): Failure {
     payload,
     cause,
   });
-}
-
-/** Ends a service's message with a full stop where it has no end. */
-function sentence(message: string): string {
-  const text = message.trimEnd();
-  return ".!?".includes(text.at(-1) ?? ".") ? text : `${text}.`;
 }
 
 /** A server that cannot be reached has refused nothing. */

@@ -91,7 +91,7 @@ export class TriesOfRequest implements RoomForTries {
     return this.#of.limits;
   }
 
-  /** The limit that the last request of the try carried which ended last; undefined: none. */
+  /** The limit of the last request of the try that ended last; undefined: it had none. */
   get sent(): SentLimit | undefined {
     return this.#sent;
   }
@@ -122,12 +122,12 @@ export class TriesOfRequest implements RoomForTries {
 
   startPaceWait(): () => void {
     this.#waitingForPace += 1;
-    this.#rest();
+    this.#releaseWhileWaiting();
     return () => void (this.#waitingForPace -= 1);
   }
 
-  /** Keeps no room free for tries that wait for their paces alone. */
-  #rest(): void {
+  /** While all tries only wait for a pace, their room is free for others. */
+  #releaseWhileWaiting(): void {
     const isResting = this.#waitingForPace > 0 && this.#underWay.size === 0 && this.#waiting === undefined;
     if (!isResting || this.#isPaused || this.#of.granted.room === undefined) return;
     this.#pause();
@@ -173,7 +173,7 @@ export class TriesOfRequest implements RoomForTries {
     const limit = this.#of.limitIn(room, atOnce);
     const leave = (): void => {
       this.#underWay.delete(place);
-      this.#rest();
+      this.#releaseWhileWaiting();
     };
     const end = (isSent: boolean): void => {
       if (!this.#underWay.has(place)) return;

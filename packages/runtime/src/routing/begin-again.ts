@@ -43,7 +43,7 @@ export async function beginAgain(
       await commit(run, transaction);
       return answer;
     }
-    left(run);
+    leaveAttempt(run);
     await rollback(transaction);
     await endTransaction(transaction);
     if (whyNoMoreCalls(run) !== undefined) return answer;
@@ -86,7 +86,7 @@ function notBegun(why: Failure | { readonly error: unknown }): Failure {
   return failure({ stop: "render", phase: "request", cause, message });
 }
 
-function left(run: Run): void {
+function leaveAttempt(run: Run): void {
   run.attempt = undefined;
   run.endAttempt = undefined;
 }
@@ -94,7 +94,7 @@ function left(run: Run): void {
 /** Once: an attempt that was committed early is over. */
 async function commit(run: Run, transaction: Transaction): Promise<void> {
   if (run.attempt !== transaction) return;
-  left(run);
+  leaveAttempt(run);
   deliverEvents(run, transaction.pendingEvents.splice(0));
   await endTransaction(transaction);
 }

@@ -62,7 +62,7 @@ export class FallbackTries implements ChainRequest {
 
   async #answer(): Promise<ModelResponse | ModelFailure> {
     const plan = this.#plan;
-    // An evaluation without an order makes no promise more.
+    // An evaluation without an order is not made to wait for a promise.
     if (!plan.isOrdered) await plan.order(this.#request);
     this.#route.push(...plan.agentsSkipped());
     this.#unable.push(...this.#route.flatMap(({ why }) => why ?? []));

@@ -56,10 +56,10 @@ export function fallback(
   adapters: readonly ProviderAdapter[],
   options: FallbackOptions & Environment = {},
 ): ProviderAdapter {
+  const asked = checkMembers("fallback", adapters, { agents: true });
   checkIsObject("fallback", options);
   checkOptionNames("fallback", options, optionNames);
   const { on, breaker, order, repeatTools = false, ...environment } = options;
-  const asked = checkMembers("fallback", adapters, { agents: true });
   checkReasons(on);
   checkBreaker(breaker);
   if (order !== undefined && typeof order !== "function") {

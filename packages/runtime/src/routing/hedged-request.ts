@@ -1,7 +1,7 @@
 // 1. The first answer wins, or the first delta where the answer is streamed; all others are aborted in the same moment.
 // 2. Who lost is not waited for. What it has cost is an estimate: what was sent, and what had arrived of its answer.
 // 3. Only what the winner streams is shown.
-// 4. Each model has its part of the room that the budgets have: what the others that may be asked cost is kept free.
+// 4. Each model gets a share of the budget's room; the shares of those that may still be asked stay free.
 import type { ModelFailure, ModelRequest, ModelResponse, RouteStep, Usage } from "@proviso/core";
 import type { ModelDelta } from "@proviso/core/provider";
 import { onAbort } from "../abort.ts";
@@ -29,7 +29,7 @@ class Runner {
   readonly #controller: AbortController;
   readonly #stopListening: () => void;
   /** Whether another one has won. */
-  isOut = false;
+  hasLost = false;
   steps: () => readonly RouteStep[] = () => [];
 
   constructor(one: TryUnderWay, controller: AbortController, signal: AbortSignal) {
@@ -47,7 +47,7 @@ class Runner {
   }
 
   loses(): Lost {
-    this.isOut = true;
+    this.hasLost = true;
     this.#stopListening();
     const lost = this.one.lose();
     this.steps = lost.steps;
@@ -77,7 +77,7 @@ export class HedgedRequest implements ChainRequest {
   readonly #runners: Runner[] = [];
   readonly #running = new Map<Runner, Promise<Ended>>();
   readonly #failed = new Set<Member>();
-  /** Members that there is no room for before another try ends. */
+  /** Members for which the budget has no room until another try ends. */
   readonly #withoutRoom = new Map<Member, Refusal>();
   readonly #refusals: Refusal[] = [];
   /** The one that streams. */
@@ -89,7 +89,7 @@ export class HedgedRequest implements ChainRequest {
   /** The prices of those that have lost: they may not be there yet. */
   readonly #prices: ChainMember["prices"][] = [];
   #queuedMs = 0;
-  /** The time until which one of the tries that have ended waited for its pace. */
+  /** When the last of the counted waits ended. */
   #queuedUntil = -Infinity;
 
   constructor(
@@ -107,7 +107,7 @@ export class HedgedRequest implements ChainRequest {
     this.answer = this.#answer();
   }
 
-  /** Tries that wait side by side wait once. */
+  /** Waits that overlap count once. */
   #addWait(from: number, waitedMs: number): void {
     const until = from + waitedMs;
     this.#queuedMs += Math.max(0, until - Math.max(from, this.#queuedUntil));
@@ -139,7 +139,7 @@ export class HedgedRequest implements ChainRequest {
       }
       const ended = await this.#nextEnd();
       // A try that has lost ends, too, when its service notices the abort.
-      if (ended === undefined || ended.runner.isOut) continue;
+      if (ended === undefined || ended.runner.hasLost) continue;
       const { runner, tried } = ended;
       this.#running.delete(runner);
       this.#ended = sumOfCosts(this.#ended, runner.one.spent());

@@ -1,5 +1,5 @@
 import type { ModelFailure, ModelResponse, RouteStep, Usage } from "@proviso/core";
-import type { Failure } from "../failures.ts";
+import { sentence, type Failure } from "../failures.ts";
 import { stepOfAnswer } from "@proviso/core/internal";
 
 /** What one adapter of a chain refused with, or answered that cannot be used. */
@@ -51,9 +51,7 @@ export function wholeAnswer(
 /** The failure of a chain, with who could not take the request, and why. */
 function naming<F extends ModelFailure>(failure: F, unable: readonly string[]): F {
   if (unable.length === 0) return failure;
-  const message = failure.message.trimEnd();
-  const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
-  return { ...failure, message: `${sentence} Not asked: ${unable.join(" ")}` };
+  return { ...failure, message: `${sentence(failure.message)} Not asked: ${unable.join(" ")}` };
 }
 
 const noneLeft: ModelFailure = {

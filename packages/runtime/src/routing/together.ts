@@ -33,10 +33,11 @@ export function checkMembers(
   const seen = new Set<ProviderAdapter>();
   return adapters.map((adapter: ProviderAdapter) => {
     const asked = internalsOf(adapter)?.asked;
-    if (asked === undefined || (asked.drive !== undefined && !agents)) {
+    const isAgent = asked?.drive !== undefined;
+    if (asked === undefined || (isAgent && !agents)) {
+      const why = isAgent ? " An agent asks its model itself, and its tools would run twice." : "";
       throw new DefinitionError(
-        `${what} needs adapters that modelAdapter made, openai(…) for example: not ${describeValue(adapter)}. ` +
-          "An agent asks its model itself, and its tools would run twice.",
+        `${what} needs adapters that modelAdapter made, openai(…) for example: not ${describeValue(adapter)}.${why}`,
       );
     }
     if (asked.isChain && asked.drive !== undefined) {

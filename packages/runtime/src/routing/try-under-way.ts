@@ -201,7 +201,7 @@ export class TryUnderWay {
   #taken(taken: TryPlace | Failure | undefined): Tried | undefined {
     if (isFailure(taken)) return withoutRoom(taken);
     this.#place = taken;
-    // What waited may come to a service that has failed for others meanwhile.
+    // While it waited, the breaker may have opened.
     const refusal = this.#hasWaited ? refusalOfBreaker(this.member, this.#run) : undefined;
     return refusal && passedOver(this.provider, refusal);
   }

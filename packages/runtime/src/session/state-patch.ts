@@ -1,5 +1,5 @@
 import { DefinitionError, type JsonPatch } from "@proviso/core";
-import { isForbiddenKey } from "@proviso/core/internal";
+import { isForbiddenKey, isPlain } from "@proviso/core/internal";
 import { isRecord } from "@proviso/core/provider";
 
 type Operation = JsonPatch[number];
@@ -136,12 +136,6 @@ function keysOf(path: string): readonly string[] {
 
 function escaped(key: string): string {
   return key.includes("~") || key.includes("/") ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key;
-}
-
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 function notThere({ op, path }: Operation): DefinitionError {

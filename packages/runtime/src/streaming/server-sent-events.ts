@@ -1,6 +1,7 @@
 import {
   DefinitionError,
   isEvaluationFailure,
+  RunError,
   systemClock,
   type Clock,
   type EvaluationStream,
@@ -37,8 +38,8 @@ const defaultHeartbeatMs = 15_000;
 
 /**
  * Makes the body of a response with `content-type: text/event-stream` of an evaluation's stream. What `show` chooses is
- * sent as it happens; the last message is `done` with the output, or `failed` with the error's code and nothing else.
- * While the browser does not read, nothing is sent, and the evaluation goes on. When the browser leaves, the evaluation is
+ * sent as it happens; the last message is `done` with the output, or `failed` with the error's code, and of a run that
+ * cannot go on its reason ("suspended": it waits for a decision), and nothing else. While the browser does not read, nothing is sent, and the evaluation goes on. When the browser leaves, the evaluation is
  * aborted.
  * Source of the format: HTML Living Standard, "Server-sent events".
  * @throws {DefinitionError} for a stream that is none or has a reader, and a heartbeat that is not positive.
@@ -137,9 +138,10 @@ async function lastMessage(
     const data = executed?.type === "prompt.executed" ? executed.output : toJsonValue(output)?.value;
     return { text: written({ event: "done", data }), isLast: true };
   } catch (error) {
-    // A message may quote the prompt: the code is enough for a page.
+    // A message may quote the prompt: the code is enough for a page, and of a run whether it waits for a person.
     const code = isEvaluationFailure(error) ? error.code : "internal";
-    return { text: written({ event: "failed", data: { code } }), isLast: true };
+    const data = error instanceof RunError ? { code, reason: error.reason } : { code };
+    return { text: written({ event: "failed", data }), isLast: true };
   }
 }
 

@@ -158,12 +158,15 @@ function openQueue(): Queue {
   };
 }
 
-/** The event together with the delta of its kind among the three before it, which is taken out. */
+/**
+ * The event together with the delta of its kind among the three before it, which is taken out. Between the deltas of two turns
+ * there is an event of another type.
+ */
 function takeIn(events: StreamEvent[], event: StreamEvent): StreamEvent {
   if (!isDelta(event)) return event;
   for (const at of [events.length - 1, events.length - 2, events.length - 3]) {
     const earlier = events[at];
-    if (earlier === undefined || !isDelta(earlier) || earlier.turn !== event.turn) return event;
+    if (earlier === undefined || !isDelta(earlier)) return event;
     if (earlier.type !== event.type) continue;
     events.splice(at, 1);
     if (earlier.type === "output.delta" || event.type === "output.delta") return event;

@@ -78,7 +78,7 @@ class LimitedTime extends UnlimitedTime {
   private readonly limitMs: number;
   private readonly expired = Promise.withResolvers<"timeout">();
   private stopAlarm: () => void;
-  /** When the tool's time began; undefined while it does not run, or is not looked at. */
+  /** When the tool's time began last; undefined: it is not looked at. While the work of `outside` runs nothing asks for it. */
   private begunAt: number | undefined;
   private up = false;
 
@@ -97,7 +97,6 @@ class LimitedTime extends UnlimitedTime {
   }
   override async outside<T>(work: () => Promise<T>): Promise<T> {
     this.stopAlarm();
-    this.begunAt = undefined;
     try {
       return await work();
     } finally {

@@ -15,12 +15,12 @@ import {
 import { messageOf } from "@proviso/core/internal";
 import type { Calling, CallResources } from "../resources/asking.ts";
 import type { Run } from "../run.ts";
-import type { Secrets } from "../secrets.ts";
 import { checkAppEvent } from "../session/session-core.ts";
 import { noting } from "../transactions/observed-calls.ts";
 import { CallKey } from "./idempotency-key.ts";
 import { liveResources } from "../resources/call-resources.ts";
 import { reportProgress } from "./progress.ts";
+import { running, type OfRunning } from "./running.ts";
 import { nestedEvaluations, type NestedEvaluations } from "../nested/nested-evaluations.ts";
 import { watchedResult } from "./watched-result.ts";
 import type { Transaction } from "../transactions/transaction.ts";
@@ -53,10 +53,6 @@ export interface CallContext {
 }
 
 // One getter for all contexts: V8 keeps what a getter of a literal closes over until a full collection.
-const running = Symbol("running");
-interface OfRunning {
-  readonly [running]?: RunningCall;
-}
 const signalProperty: PropertyDescriptor = {
   enumerable: true,
   get(this: OfRunning) {
@@ -69,35 +65,6 @@ const keyProperty: PropertyDescriptor = {
     return this[running]?.callKey().value;
   },
 };
-
-/**
- * Has `end` called when the evaluation of a call ends.
- * @throws {DefinitionError} for a context that the runtime did not make.
- */
-export function atEvaluationEnd(context: ToolContext, end: () => Promise<void>): void {
-  const run = runOf(context);
-  run.endings = [...(run.endings ?? []), end];
-}
-
-/**
- * The evaluation of a call: the same object for all of its calls, and no other's. Its id is no such thing, as forks and
- * replays of one run have that of their origin.
- * @throws {DefinitionError} for a context that the runtime did not make.
- */
-export function evaluationOf(context: ToolContext): object {
-  return runOf(context);
-}
-
-/** The secrets that no cut of a text may go through; undefined: there are none, or the runtime did not make the context. */
-export function secretsOf(context: ToolContext): Secrets | undefined {
-  return (context as OfRunning)[running]?.of.run.world.secrets;
-}
-
-function runOf(context: ToolContext): Run {
-  const call = (context as OfRunning)[running];
-  if (call === undefined) throw new DefinitionError("The context is not one that a tool's handler was given.");
-  return call.of.run;
-}
 
 /** What a call is made of. */
 interface CallParts {

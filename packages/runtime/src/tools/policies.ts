@@ -90,7 +90,7 @@ export async function askForApproval(
     }
     if (policies.every((policy) => isSameInput(approved.get(policy), input))) return { input };
   }
-  return { denied: `The policies of ${tool.name} did not agree on its input.` };
+  return { denied: `The policies of ${tool.name} did not agree on one input in ${maxRounds} rounds.` };
 }
 
 function unapprovable({ name }: Tool, instance: string): string {

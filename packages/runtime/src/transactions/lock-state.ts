@@ -66,7 +66,7 @@ export interface Blocked extends WantedLock {
 
 /** The place in line of a transaction that lacks a lock. */
 export interface PlaceInLine extends Blocked {
-  /** Positions in one line ascend from 1; a wait at 0 stands beside it, for those alone that hold the lock. */
+  /** Positions in one line ascend from 1. 0: it waits for the holders only, not in the line. */
   readonly position: number;
   /** Several evaluations inside one transaction may ask for a lock on its behalf. */
   readonly waits: Wait[];

@@ -54,7 +54,7 @@ export interface Enclosing {
   readonly startedIn: Transaction | undefined;
   /** The body that is over, in whose code or with whose session it begins. */
   readonly over: Transaction | undefined;
-  /** The evaluations of each body around it, which it is one of. */
+  /** The evaluations of each body around it: this one is added to all of them. */
   readonly among: readonly BegunEvaluations[];
 }
 

@@ -41,7 +41,7 @@ export interface Transaction extends LockOwner {
   undone: boolean;
   /** "closing": what begins now is no part of it. "sealed": no resource joins, for what is there is restored or released. */
   stage: "open" | "closing" | "sealed";
-  /** Whether it counts among those inside its parent. */
+  /** Whether `inside` of its parent counts it. */
   begun: boolean;
   /** How many inside it have not ended. */
   inside: number;
@@ -82,7 +82,7 @@ export interface Removed {
 export interface TransactionHost extends ObservedCalls {
   /** The work, or the limit that ends the wait for it. */
   within<T>(work: Promise<T>, onStop?: OnStop): Promise<T | LimitFailure>;
-  /** Waits for work, but not past the evaluation's end: then it goes on behind. Never rejects. */
+  /** Waits for work, but not past the evaluation's end: then it continues in the background. Never rejects. */
   withinGrace(work: Promise<unknown>, onError: (error: unknown) => void): Promise<void>;
   /** Returns the value without the secrets. */
   redact<T>(value: T): T;

@@ -31,6 +31,16 @@ describe("LIM-12 what a request cost", () => {
     expect(await costOf(parts, { pricing })).toBeCloseTo(0.6 + 0.04 + 1.5 + 1, 9);
   });
 
+  test("LIM-12 counts no token twice where the parts that are reported are more than the whole", async () => {
+    const pricing = { input: 1, output: 2, cachedInput: 0.1, cacheWrite: 10, reasoning: 4 };
+    const input = { inputTokens: 1_000_000, outputTokens: 0, totalTokens: 1_000_000 };
+    // What is left beside the cached ones was written.
+    const written = { ...input, cachedInputTokens: 400_000, cacheWriteTokens: 900_000 };
+    expect(await costOf(written, { pricing })).toBeCloseTo(0.04 + 6, 9);
+    expect(await costOf({ ...input, cachedInputTokens: 2_000_000 }, { pricing })).toBeCloseTo(0.1, 9);
+    expect(await costOf({ ...million, reasoningTokens: 2_000_000 }, { pricing })).toBeCloseTo(1 + 4, 9);
+  });
+
   test("LIM-12 is priced from the catalog by the model's name, in each turn, event and sum", async () => {
     const usage = { inputTokens: 1_000, outputTokens: 1_000, cachedInputTokens: 500 };
     const priced = await costOf(usage, {}, "gpt-4o-mini");

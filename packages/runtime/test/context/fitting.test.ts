@@ -289,6 +289,24 @@ describe("what does not fit", () => {
   });
 });
 
+test("CTX-2 CTX-8 what was reported of a history counts no more once it is shortened", async () => {
+  const { session, compacted } = watched();
+  let isRefused = false;
+  const { adapter } = modelOf((_, turn) => {
+    if (compacted.length === 1 && !isRefused) {
+      isRefused = true;
+      return tooLong();
+    }
+    return turn <= 30 && !isRefused ? calls(turn) : { text: "Done." };
+  });
+  await adapter.evaluate(promptWith(reader(1_500)), { context, session });
+  const [first, second] = compacted;
+  expect(compacted.map(({ why }) => why)).toEqual(["threshold", "refused"]);
+  // The request that was refused is the one that the first shortening has made, by characters alone, times 1.1.
+  expect(second?.before).toBeLessThanOrEqual(Math.ceil((first?.after ?? 0) * 1.1));
+  expect(second?.after).toBeLessThan(first?.after ?? 0);
+});
+
 test("CTX-6 without context nothing is looked at, and the model's refusal ends the evaluation", async () => {
   const { session, compacted } = watched();
   const { adapter, requests } = modelOf(() => tooLong());

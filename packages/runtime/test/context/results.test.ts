@@ -73,6 +73,18 @@ test("CTX-12 a stub is read again whole, by the reference that it names", async 
   expect(page?.text).toBe(`[Characters 0 to 1500 of 1500]\n${`page ${number} `.padEnd(1_500, String(number % 10))}`);
 });
 
+test("CTX-12 the stub of a result that was shown in part says how long the whole was", async () => {
+  const { adapter, requests } = modelOf((_, turn) => (turn <= 40 ? calls(turn) : { text: "Done." }));
+  const policy = { window: 8_000, toolResultCharacters: 1_000 };
+  await adapter.evaluate(promptWith(reader(5_000)), { context: policy, maxTurns: 41 });
+  const stubs = requests.flatMap((request) => resultsIn(request).filter(({ text }) => text.startsWith("[Left out")));
+  expect(stubs.length).toBeGreaterThan(0);
+  for (const { text, full } of stubs) {
+    expect(text).toMatch(/^\[Left out: a result of 5000 characters\. read_result/);
+    expect(full).toMatchObject({ kind: "stored", bytes: 5_000 });
+  }
+});
+
 test("CTX-12 a reference that this history does not have is answered with those that there are", async () => {
   const { adapter, requests } = modelOf((_, turn) =>
     turn === 1 ? calls(1) : turn === 2 ? readResult("0123456789ab") : { text: "Done." },

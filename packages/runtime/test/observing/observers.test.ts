@@ -10,6 +10,7 @@ import {
   overrideOf,
   provide,
   toolError,
+  type Budget,
   type Message,
   type Observer,
   type Tool,
@@ -17,6 +18,8 @@ import {
 import { createSession, memoryFilesystem, memoryOverrides, modelAdapter, type AdapterOptions } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
 import { fakeEnvironment, invokeTool, recordEvents, scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
+import { surround, type SurroundingObserver } from "@proviso/core/internal";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { promptWith, rejection, writes, writing } from "../support.ts";
@@ -431,6 +434,24 @@ describe("OBS-5", () => {
     expect(seen.length).toBeGreaterThan(10);
     expect(seen.filter((text) => text.includes(secret))).toEqual([]);
   });
+
+  test("OBS-5 what a step failed with has no secret for an observer of ours, the caller's own error included", async () => {
+    const shown: string[] = [];
+    const observer: SurroundingObserver = {
+      event() {},
+      [surround](step, begin) {
+        begin((error) => {
+          if (error !== undefined) shown.push(`${step.kind} ${inspect(error, { depth: 9 })}`);
+        });
+      },
+    };
+    const adapter = evaluated([{ error: new Error(secret) }], { observers: [observer], secrets: [secret] });
+    await rejection(adapter.evaluate(notebook().bind()));
+    // What cannot begin fails with what was given.
+    await rejection(adapter.evaluate(notebook().bind(), { [`maxTurns-${secret}`]: 1 } as never));
+    expect(shown.map((text) => text.split(" ")[0])).toContain("evaluation");
+    expect(shown.join()).not.toContain(secret);
+  });
 });
 
 describe("OBS-6", () => {
@@ -520,6 +541,35 @@ describe("OBS-6", () => {
       output: "text",
       limits: { maxTurns: 3, budget: { maxTotalTokens: 500, consumed: { totalTokens: 0 } } },
     });
+  });
+});
+
+describe("OBS-6 the limits of an evaluation with several budgets", () => {
+  const nested = async (around: Budget, own: Budget): Promise<unknown> => {
+    const nest = defineTool({
+      name: "nest",
+      description: "Nests.",
+      input: z.object({}),
+      execute: async (_, { evaluate }) => (await evaluate("Go on.", { budget: own })).output,
+    });
+    const observer = watching();
+    const options = { observers: [observer], pricing: { input: 1, output: 1 } };
+    const steps = [{ toolCalls: [{ name: "nest" }] }, { text: "In." }, { text: "Out." }];
+    await evaluated(steps, options).evaluate(promptWith(nest), { budget: around });
+    const rendered = observer.seen.events.filter((event) => event.type === "prompt.rendered");
+    return rendered[1]?.limits.budget;
+  };
+
+  test.each<readonly [string, Budget, Budget, object]>([
+    ["its own", { maxTotalTokens: 9_000 }, { maxTotalTokens: 5_000 }, { maxTotalTokens: 5_000 }],
+    ["the one around", { maxTotalTokens: 5_000 }, { maxTotalTokens: 9_000 }, { maxTotalTokens: 5_000 }],
+    ["of input alone", { maxInputTokens: 4_000 }, { maxTotalTokens: 5_000 }, { maxInputTokens: 4_000 }],
+    ["of dollars beside tokens", { maxCostUsd: 0.5 }, { maxTotalTokens: 5_000 }, { maxTotalTokens: 5_000 }],
+    ["its own, in dollars", { maxCostUsd: 0.9 }, { maxCostUsd: 0.5 }, { maxCostUsd: 0.5 }],
+    ["the one around, in dollars", { maxCostUsd: 0.5 }, { maxCostUsd: 0.9 }, { maxCostUsd: 0.5 }],
+  ])("OBS-6 are those of the one that leaves the fewest tokens: %s", async (_, around, own, shown) => {
+    const { consumed: _consumed, ...limits } = (await nested(around, own)) as { readonly consumed: unknown };
+    expect(limits).toEqual(shown);
   });
 });
 

@@ -207,3 +207,33 @@ test("RES-11 a transaction that fails, and a snapshot that is restored, end thou
   const error = await rejection(Promise.resolve(scope.resources[Symbol.asyncDispose]()));
   expect(error["errors"]).toMatchObject([{ name: "TimeoutError" }, { name: "TimeoutError" }]);
 });
+
+test("RES-11 TX-13 what an undoing still needs behind the evaluation's end is closed after it", async () => {
+  const environment = fakeEnvironment();
+  const { clock } = environment;
+  const log: string[] = [];
+  const restore = async (): Promise<void> => {
+    log.push("restoring");
+    await clock.sleep(60_000);
+    log.push("restored");
+  };
+  const slow = provideFactory(StuckKey, () => ({ snapshot: () => 0, restore }), {
+    eager: true,
+    close: () => void log.push("closed"),
+  });
+  const controller = new AbortController();
+  const hang = toolOf("hang", () => never);
+  const evaluating = watch(
+    calling(environment, "hang").evaluate(promptOf({ tools: [hang] }), {
+      resources: [slow],
+      signal: controller.signal,
+    }),
+  );
+  await clock.advance(10);
+  controller.abort();
+  await clock.advance(10_000);
+  expect(evaluating.settled).toMatchObject({ error: { code: "aborted" } });
+  expect(log).toEqual(["restoring"]);
+  await clock.advance(60_000);
+  expect(log).toEqual(["restoring", "restored", "closed"]);
+});

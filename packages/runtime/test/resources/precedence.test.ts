@@ -30,3 +30,15 @@ test("RES-1 of two bindings of one key in a list the later wins", async () => {
   await using opened = await openResources([provide(a, "first"), provide(a, "second")]);
   expect(opened.get(a)).toBe("second");
 });
+
+test("RES-1 of two opened scopes for one key the later counts, and of a scope and a binding too", async () => {
+  await using first = await openResources([provide(a, "first"), provide(b, "first")]);
+  await using second = await openResources([provide(b, "second"), provide(c, "second")]);
+  const seen = async (resources: Parameters<typeof evaluateCalls>[2]) =>
+    (await evaluateCalls(prompt, [{ name: "look" }], resources)).toolResults[0]?.result;
+  expect(await seen({ resources: [first, second] })).toMatchObject({ value: "first,second,second" });
+  expect(await seen({ resources: [second, first] })).toMatchObject({ value: "first,first,second" });
+  const bound = provide(b, "bound");
+  expect(await seen({ resources: [first, bound, second] })).toMatchObject({ value: "first,second,second" });
+  expect(await seen({ resources: [first, second, bound] })).toMatchObject({ value: "first,bound,second" });
+});

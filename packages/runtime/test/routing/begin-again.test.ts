@@ -280,5 +280,9 @@ test("RTE-9 the option repeatTools is true or false", () => {
 test("RTE-13 a chain with an agent is refused inside another chain, and by hedged", () => {
   const chain = fallback([agent("a", good), model("b", [])]);
   expect(() => fallback([chain])).toThrow("has agents");
-  expect(() => hedged([chain], { afterMs: 1 })).toThrow("needs adapters that modelAdapter made");
+  expect(() => hedged([chain], { afterMs: 1 })).toThrow(/needs adapters that modelAdapter made.* An agent asks/);
+  // A foreign adapter is none.
+  expect(() => fallback([{ name: "own" } as never])).toThrow(
+    /needs adapters that modelAdapter made.* not an object\.$/,
+  );
 });

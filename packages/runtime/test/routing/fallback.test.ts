@@ -407,6 +407,8 @@ test("RTE-13 an empty chain, a foreign adapter, and an adapter that is there twi
 });
 
 test("RTE-13 ERR-3 the message of an empty chain, and of an order with a stranger, says what was wrong", async () => {
+  const one = modelAdapter(scriptedModel([]));
+  expect(() => fallback(one as never, one as never)).toThrow("needs a list of at least one adapter, not an object.");
   expect(() => fallback([])).toThrow("fallback needs a list of at least one adapter, not an empty list.");
   const ordered = (order: unknown) =>
     fallback([modelAdapter(scriptedModel([]))], { order: order as never }).evaluate(prompt);

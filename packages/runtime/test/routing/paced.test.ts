@@ -77,6 +77,35 @@ test("PAC-2 an adapter learns its pace from what its answers and refusals state"
   expect(askedAt[1]).toBeGreaterThanOrEqual(2_000);
 });
 
+test.each([
+  ["rate_limit", 4_000, 4_000, 0.995 * 0.85],
+  ["rate_limit", undefined, 0, 0.995 * 0.85],
+  ["server_error", 4_000, 4_000, 0.995],
+  ["server_error", undefined, 0, 0.995],
+] as const)(
+  "PAC-5 what a refusal of kind %s with a Retry-After of %s does to the others: a wait of %d ms, a share of %d",
+  async (kind, retryAfterMs, waitMs, share) => {
+    const environment = fakeEnvironment();
+    const { clock } = environment;
+    const refusal: ModelFailure = { failure: "throttle", kind, message: "later", retry: false, retryAfterMs };
+    let answered = 0;
+    const { provider, askedAt } = model(clock, () => (answered++ === 1 ? refusal : yes));
+    const pace = sharedPace({ clock, requestsPerMinute: 6_000_000 });
+    const adapter = paced(modelAdapter(provider, environment), pace);
+    await adapter.evaluate(prompt);
+    await expect(adapter.evaluate(prompt)).rejects.toMatchObject({ code: "throttled", kind });
+    expect(pace.state().share).toBeCloseTo(share, 9);
+    const others = Promise.all([adapter.evaluate(prompt), adapter.evaluate(prompt)]);
+    await clock.advance(10_000);
+    await others;
+    expect(askedAt).toHaveLength(4);
+    for (const at of askedAt.slice(2)) {
+      expect(at - (askedAt[1] ?? 0)).toBeGreaterThanOrEqual(waitMs);
+      expect(at - (askedAt[1] ?? 0)).toBeLessThan(waitMs + 100);
+    }
+  },
+);
+
 test("PAC-3 while it waits for its turn, a request holds nothing of a budget", async () => {
   const environment = fakeEnvironment();
   const { clock } = environment;
@@ -227,11 +256,17 @@ test.each([
   process.on("unhandledRejection", note);
   onTestFinished(() => void process.off("unhandledRejection", note));
   const { promise, resolve } = Promise.withResolvers<never>();
-  const pace: Pace = { state: () => ({ queued: 0, inFlight: 0, share: 1 }) as never, enter: () => promise };
+  const entered = Promise.withResolvers<void>();
+  const enter = (): Promise<never> => {
+    entered.resolve();
+    return promise;
+  };
+  const pace: Pace = { state: () => ({ queued: 0, inFlight: 0, share: 1 }) as never, enter };
   const leaving = new AbortController();
   const evaluating = paced(modelAdapter(scriptedModel([{ text: "yes" }])), pace).evaluate(prompt, {
     signal: leaving.signal,
   });
+  await entered.promise;
   leaving.abort();
   await expect(evaluating).rejects.toMatchObject({ code: "aborted" });
   resolve(late as never);

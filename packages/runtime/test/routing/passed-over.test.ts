@@ -88,7 +88,7 @@ test.each(kinds)(
       kind: "rate_limit",
       retryAfterMs: expect.any(Number) as number,
       message: expect.stringMatching(
-        /^The request was not sent \(rate_limit\): first: By its pace first could be asked in \d+ ms, and the deadline is earlier\. second: .* earlier\.$/,
+        /^The request was not sent \(rate_limit\): first: By its pace first could be asked in \d+ ms, which is after the deadline\. second: .* after the deadline\.$/,
       ) as string,
     });
     const outcome = { outcome: "skipped", why: expect.stringContaining("By its pace") as string };

@@ -97,3 +97,25 @@ test("PAC-4 RTE-7 a chain that has sent nothing, since all of its models were pa
   await refused(fallback([paced(chain, inside.pace)]));
   expect([ends, inside.ends]).toEqual([["end", "giveBack"], ["giveBack"]]);
 });
+
+test("PAC-3 PAC-4 a turn that a pace of the application's gives after the evaluation has ended is given back", async () => {
+  const { pace, ends } = watchedPace();
+  const [entered, letGo] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const late: Pace = {
+    state: () => pace.state(),
+    // It does not look at the signal.
+    enter(...given) {
+      entered.resolve();
+      return letGo.promise.then(() => pace.enter(...given));
+    },
+  };
+  const leaving = new AbortController();
+  const evaluating = paced(modelAdapter(model(never)), late).evaluate(prompt, { signal: leaving.signal });
+  await entered.promise;
+  leaving.abort();
+  await expect(evaluating).rejects.toMatchObject({ code: "aborted" });
+  expect(ends).toEqual([]);
+  letGo.resolve();
+  await new Promise((done) => setImmediate(done));
+  expect(ends).toEqual(["giveBack"]);
+});

@@ -116,6 +116,23 @@ test("STR-2 a failed evaluation ends the iteration with prompt.failed, and then 
   expect(events.at(-1)).toMatchObject({ type: "prompt.failed", code: "provider" });
 });
 
+test("STR-2 deltas of two turns are never merged: each turn's add up to its own text", async () => {
+  const [first, second] = ["a".repeat(3_000), "b".repeat(3_000)];
+  const look = defineTool({ name: "look", description: "Looks.", input: z.object({}), execute: () => "seen" });
+  const message = { role: "assistant", text: first, toolCalls: [{ id: "c1", name: "look", arguments: "{}" }] } as const;
+  const model = streamingModel([
+    { pieces: first.split(""), answer: answer(first, { message, finishReason: "tool-calls" }) },
+    { pieces: second.split(""), answer: answer(second) },
+  ]);
+  const stream = modelAdapter(model, fakeEnvironment()).stream(promptOf({ tools: [look] }));
+  await stream.response;
+  const events = await all(stream);
+  expect(events.length).toBeLessThan(1_100);
+  const textOf = (turn: number): string =>
+    events.map((event) => (event.type === "text.delta" && event.turn === turn ? event.text : "")).join("");
+  expect([textOf(1), textOf(2)]).toEqual([first, second]);
+});
+
 test("STR-2 a slow reader gets merged deltas beyond the bound, and loses nothing", async () => {
   const schema = z.object({ text: z.string() });
   const text = JSON.stringify({ text: "x".repeat(9_000) });

@@ -200,7 +200,7 @@ test("TOOL-10 an earlier approver is asked again when a later one changes the in
   const other = approver("other", () => allow({ to: { amount: ++amount } }));
   expect(await paying([restless, other])).toMatchObject({
     paid: [],
-    message: "The policies of pay did not agree on its input.",
+    message: "The policies of pay did not agree on one input in 5 rounds.",
   });
 });
 

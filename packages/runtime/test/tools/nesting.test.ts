@@ -352,6 +352,29 @@ test("LIM-7 nesting deeper than maxDepth is a failed result of the tool that tri
   }
 });
 
+test("LIM-7 a maxDepth that a nested evaluation is given counts from it, and allows no more than the one around it", async () => {
+  const deeper = (maxDepth: number | undefined) =>
+    defineTool({
+      name: "deeper",
+      description: "Goes deeper.",
+      input: z.object({}),
+      execute: async (_, context): Promise<unknown> =>
+        (await context.evaluate(promptOf({ tools: [deeper(undefined)] }, "deep"), { maxDepth })).output,
+    });
+  for (const [maxDepth, depth] of [
+    [0, 1],
+    [1, 2],
+    [7, 3],
+  ] as const) {
+    const steps: ScriptedStep[] = Array.from({ length: depth + 1 }, () => ({ toolCalls: [{ name: "deeper" }] }));
+    const model = scriptedModel([...steps, ...Array.from({ length: depth + 1 }, () => ({ text: "up" }))]);
+    await modelAdapter(model, fakeEnvironment()).evaluate(promptOf({ tools: [deeper(maxDepth)] }, "deep"));
+    model.assertDone();
+    const refused = model.requests[depth + 1]?.messages.findLast(({ role }) => role === "tool");
+    expect(refused).toMatchObject({ isError: true, text: expect.stringContaining(`${depth} deep`) });
+  }
+});
+
 test("RES-1 a nested evaluation works with the resources around it, and with those it was given instead", async () => {
   const key = resourceKey<string>("word");
   const said: string[] = [];

@@ -132,6 +132,40 @@ test("TOOL-14 TOOL-10 a check that gives the same Date again after the approval 
   expect([got, message]).toEqual([[day], ""]);
 });
 
+test.each<readonly [string, z.ZodType, unknown, unknown]>([
+  ["a Date", date, day, new Date(0)],
+  ["a Date in a list in an object", z.object({ list: z.array(date) }), { list: [day] }, { list: [new Date(0)] }],
+  [
+    "bytes",
+    z.unknown().transform((given) => (given instanceof Uint8Array ? given : new Uint8Array([1]))),
+    "",
+    new Uint8Array([2]),
+  ],
+  [
+    "a Map",
+    z.unknown().transform((given) => (given instanceof Map ? given : new Map([["a", 1]]))),
+    {},
+    new Map([["a", 2]]),
+  ],
+  ["a Set", z.unknown().transform((given) => (given instanceof Set ? given : new Set(["a"]))), [], new Set(["b"])],
+])(
+  "TOOL-14 TOOL-10 %s that another policy gives after the approval is approved anew, and runs as it was approved",
+  async (_, schema, value, other) => {
+    const approved: unknown[] = [];
+    const approver = definePolicy({
+      name: "approver",
+      approve({ input }) {
+        approved.push((input as { value: unknown }).value);
+        return allow();
+      },
+    });
+    const giving = definePolicy({ name: "giving", approve: () => allow({ value: other }) });
+    const { got } = await run(schema, value, [approver, giving], (given) => given);
+    expect(approved).toHaveLength(2);
+    expect([approved[1], ...got]).toEqual([other, other]);
+  },
+);
+
 test.each([
   ["at its place", z.object({ to: z.number().transform((amount) => new Money(amount)) }), { to: 5 }, "value.to"],
   ["as a whole", z.number().transform((amount) => new Money(amount)), 5, "value"],

@@ -169,6 +169,21 @@ test("TX-13 the resource is unusable for every session from then on, and says so
   expect(error).toMatchObject({ what: "resource", id: "Counter", operation: "rollback" });
 });
 
+test("TX-13 TX-9 a rollback of a body that fails does not hide why the body had thrown", async () => {
+  const session = createSession({ slices: [notes] });
+  const fragile = new Fragile({ restore: 9 });
+  const resources = await openResources(bound(fragile));
+  const error = await rejectionOf(
+    transaction({ session, resources }, async (_, views) => {
+      (await views.resources.open(CounterKey)).value = 1;
+      throw new Error("no more ideas");
+    }),
+  );
+  expect(error).toBeInstanceOf(UnusableError);
+  const messages = (error.cause as AggregateError).errors.map((each: Error) => inspect(each));
+  expect(messages).toEqual([expect.stringContaining("disk gone"), expect.stringContaining("no more ideas")]);
+});
+
 test("TX-13 no snapshot is made of an unusable resource, and none is restored", async () => {
   const fragile = new Fragile({ restore: 2 });
   const resources = await openResources(bound(fragile));

@@ -4,7 +4,12 @@ import { fakeEnvironment, scriptedModel } from "@proviso/runtime/testing";
 import { expect, test } from "vitest";
 import { Counter, CounterKey, noted, notes, promptOf, rejectionOf, toolOf } from "./support.ts";
 
-test.each(["the same session", "another session", "another session, in an evaluation inside"])(
+test.each([
+  "the same session",
+  "another session",
+  "another session, in an evaluation inside",
+  "another session, in a transaction that the handler began",
+])(
   "TX-9 TX-12 a handler of an evaluation in the body cannot roll the body back, which would wait for it: %s",
   async (what) => {
     const environment = fakeEnvironment();
@@ -27,7 +32,9 @@ test.each(["the same session", "another session", "another session, in an evalua
     await transaction({ session, resources }, async (rollback, views) => {
       views.session.dispatch(noted({ text: "kept" }));
       const undoes = toolOf("undoes", async () => {
-        const error = await rejectionOf(rollback());
+        const own = { session: createSession(), resources: await openResources([]) };
+        const inside = what.includes("transaction");
+        const error = await rejectionOf(inside ? transaction(own, () => rollback()) : rollback());
         told.push(error["code"], error.message, clock.now() - begun);
       });
       await evaluate(what.includes("inside") ? toolOf("outer", (context) => evaluate(undoes, context)) : undoes);

@@ -124,9 +124,11 @@ const deeds = {
       await new Promise((resolve) => void setImmediate(resolve));
     }
   },
-  /** Asks 3,000 times, one after another. */
+  /** Asks 3,000 times, one after another, in so many bytes each. */
   inquire: async ({ ask, say }) => {
-    for (let asked = 0; asked < 3_000; asked++) await ask({ toolCallId: `${asked}`, title: "x" }, undefined, []);
+    const rawInput = { text: "x".repeat(Number(more)) };
+    for (let asked = 0; asked < 3_000; asked++)
+      await ask({ toolCallId: `${asked}`, title: "x", rawInput }, undefined, []);
     await say("I asked.");
   },
   /** Asks and asks, and reads no answer. */

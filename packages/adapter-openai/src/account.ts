@@ -1,0 +1,64 @@
+import type { ModelFailure, ModelRequest } from "@proviso/core";
+import { isRecord } from "@proviso/core/provider";
+import { listAt, textAt, UnknownItems, type Json } from "@proviso/adapter-kit";
+import type { CheckedOptions } from "./options.ts";
+
+/** Marks what `fromResponses` keeps for replay. */
+export const responsesItems = "openai.responses";
+
+/** What identifies an account while the program runs: its address and key, or a client whose key cannot be read. */
+type Identity = string | object;
+
+/** The accounts that made the items of an answer; kept in memory alone, because an identity holds the key. */
+const makers = new WeakMap<object, Identity>();
+
+/**
+ * An account at a service, which alone can look up what it has stored, and open what it has sealed. Sources:
+ * https://github.com/openai/codex/issues/3573, https://github.com/BerriAI/litellm/pull/27703.
+ */
+export class Account {
+  /** The host of the service. It is written beside the items of an answer, where a saved conversation has it too. */
+  readonly service: string;
+  readonly #identity: Identity;
+  readonly #unknown = new UnknownItems((items) =>
+    listAt(items, "items")
+      .map((item) => textAt(item, "id"))
+      .filter(Boolean),
+  );
+  #refusals = 0;
+
+  constructor({ baseURL, apiKey, client, organization }: Omit<CheckedOptions, "account">) {
+    this.service = baseURL === undefined ? "api.openai.com" : new URL(baseURL).host;
+    const isReadable = apiKey !== undefined || client === undefined;
+    this.#identity = isReadable ? [this.service, organization, apiKey].join("\n") : client;
+  }
+
+  /** Grows with every refusal that was learned from: what was made of messages before is out of date then. */
+  get refusals(): number {
+    return this.#refusals;
+  }
+
+  /** Remembers that it made an answer's items. */
+  made(items: unknown): void {
+    if (isRecord(items)) makers.set(items, this.#identity);
+  }
+
+  /** Whether an answer's items may be known to it; those of which nothing is known, as in a saved conversation, may. */
+  knows(items: Json): boolean {
+    const { service = this.service } = items;
+    return (
+      service === this.service && !this.#unknown.has(items) && (makers.get(items) ?? this.#identity) === this.#identity
+    );
+  }
+
+  /**
+   * Learns from a refusal that it does not know the items of a request. Returns whether the request can be sent again
+   * without them.
+   */
+  learns(failure: ModelFailure, request: ModelRequest): boolean {
+    const isSent = (items: Json): boolean => items["api"] === responsesItems && this.knows(items);
+    const learned = this.#unknown.learn(failure, request, isSent).length > 0;
+    if (learned) this.#refusals++;
+    return learned;
+  }
+}
