@@ -371,14 +371,6 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/worker/test/attempt.test.ts",
   },
   {
-    rule: "VIEW-13",
-    breaks: "an answer that stands and whose calls are made again counts once",
-    file: "worker/src/progress.ts",
-    find: "steps: isKept ? steps : steps + 1",
-    replace: "steps: steps + 1",
-    test: "packages/worker/test/progress.test.ts",
-  },
-  {
     rule: "EFF-3",
     breaks: "a call that a limit stopped may have been done",
     file: "runtime/src/recording/standing.ts",
@@ -429,7 +421,7 @@ export const recordedMutations: readonly Mutation[] = [
   {
     rule: "EFF-5",
     breaks: "what is committed beside others is recorded when the last of them has ended",
-    file: "runtime/src/tools/in-transaction.ts",
+    file: "runtime/src/tools/end-recorded.ts",
     find: "  ended.push(transaction);",
     replace: "  await run.tape?.committed(run, transaction);",
     test: "packages/journal/test/stopped-inside.test.ts",

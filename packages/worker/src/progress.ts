@@ -97,12 +97,11 @@ export class ProgressCount {
     this.#stopListening = () => stops.forEach((stop) => stop());
   }
 
-  /** An answer that nothing was asked for in this attempt is a kept one, whose calls are made again. */
+  /** A kept answer is not announced again: each that is received is new. */
   #answered(): Partial<RunProgress> {
     const { turn, steps } = this.#progress;
-    const isKept = !this.#isAsked;
     this.#isAsked = false;
-    return { turn: turn + 1, steps: isKept ? steps : steps + 1 };
+    return { turn: turn + 1, steps: steps + 1 };
   }
 
   /** The attempt is over: this is always reported, with what the record says where it can be read. */

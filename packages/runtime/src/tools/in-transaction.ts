@@ -4,9 +4,10 @@ import { messageOf, after, allOf } from "@proviso/core/internal";
 import { elapsedMs } from "../environment.ts";
 import { isFailure, type Failure } from "../failures.ts";
 import type { Run } from "../run.ts";
-import { endTransaction, rollback } from "../transactions/ending.ts";
+import { rollback, undoInSession } from "../transactions/ending.ts";
 import type { NotBegun, Transaction } from "../transactions/transaction.ts";
 import { beginCalls, beginEach } from "./begin.ts";
+import { endInside, endRecorded } from "./end-recorded.ts";
 import type { Accepted, Invocation, Watched } from "./invocation.ts";
 import { orderResults, stoppedLast } from "./order.ts";
 import { invoke, requestedEvent } from "./run-call.ts";
@@ -103,17 +104,18 @@ function runBegun(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<Tur
 /** Ends the transactions, whatever comes of the calls. */
 async function endAfter(
   working: TurnOutcome | Promise<TurnOutcome>,
-  { run, calls, transaction, ended }: Batch,
+  batch: Batch,
   own: OwnTransactions,
   before: number,
 ): Promise<TurnOutcome> {
+  const { run, calls, transaction, ended } = batch;
   try {
     return await working;
   } catch (cause) {
     // Not even a fault of ours commits half a call, or undoes one that is recorded.
     const recorded = new Set(run.toolResults.slice(before).map(({ callId }) => callId));
     const unrecorded = calls.filter(({ id }) => !recorded.has(id));
-    await undo(run, unrecorded, (call) => own.get(call) ?? transaction);
+    await undo(batch, unrecorded, own);
     throw cause;
   } finally {
     if (calls.length > 1) {
@@ -129,36 +131,6 @@ async function endAfter(
     if (ending !== undefined) await ending;
     for (const each of ended) await run.tape?.committed(run, each);
   }
-}
-
-/** What outlives the process is committed between two entries of the run's record; undefined: nothing is waited for. */
-function endRecorded(run: Run, transaction: Transaction): Promise<void> | undefined {
-  const committing = run.tape?.committing(run, transaction);
-  return committing === undefined ? endTransaction(transaction) : commitRecorded(run, transaction, committing);
-}
-
-/** Ends a transaction inside the common one; that it is committed is recorded when the last of them has ended. */
-async function endInside(run: Run, transaction: Transaction, ended: Transaction[]): Promise<void> {
-  const committing = run.tape?.committing(run, transaction);
-  await (committing === undefined ? endTransaction(transaction) : endKept(transaction, committing));
-  ended.push(transaction);
-}
-
-async function commitRecorded(run: Run, transaction: Transaction, committing: Promise<void>): Promise<void> {
-  await endKept(transaction, committing);
-  await run.tape?.committed(run, transaction);
-}
-
-/** Ends a transaction when it is kept that it will; what cannot be recorded does not count. */
-async function endKept(transaction: Transaction, committing: Promise<void>): Promise<void> {
-  try {
-    await committing;
-  } catch (fault) {
-    await rollback(transaction);
-    await endTransaction(transaction);
-    throw fault;
-  }
-  await endTransaction(transaction);
 }
 
 function runCalls(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<TurnOutcome> {
@@ -178,7 +150,7 @@ function runCalls(batch: Batch, own: OwnTransactions): TurnOutcome | Promise<Tur
   return after(invoking, (ended) => {
     const invocations = ended as readonly Ended[];
     const undone = calls.filter((_, index) => isToUndo(invocations[index]));
-    const undoing = undone.length === 0 ? undefined : undo(run, undone, transactionOf);
+    const undoing = undone.length === 0 ? undefined : undo(batch, undone, own);
     return after(undoing, () => recordAndAnswer(run, calls, invocations, transactionOf, startedAt));
   });
 }
@@ -187,16 +159,22 @@ function timed(run: Run, ended: Prepared, startedAt: number): Prepared {
   return "result" in ended ? { ...ended, durationMs: elapsedMs(run.world.clock, startedAt) } : ended;
 }
 
-async function undo(
-  run: Run,
-  calls: readonly ToolCall[],
-  transactionOf: (call: ToolCall) => Transaction,
-): Promise<void> {
-  for (const [transaction, failing] of Map.groupBy(calls, transactionOf)) {
-    const ids = failing.map(({ id }) => id);
-    run.observing?.changed(transaction, true, ids);
-    await rollback(transaction, new Set(ids));
+/** A call that was refused has done nothing in a resource: what evaluations inside others did there stands. */
+async function undo(batch: Batch, calls: readonly ToolCall[], own: OwnTransactions): Promise<void> {
+  const { run, prepared, transaction } = batch;
+  const accepted = new Set(batch.calls.filter((_, place) => "tool" in (prepared[place] as Prepared)));
+  const refused = calls.filter((call) => !accepted.has(call));
+  if (refused.length > 0) undoInSession(transaction, idsOf(refused));
+  const ran = calls.filter((call) => accepted.has(call));
+  for (const [each, failing] of Map.groupBy(ran, (call) => own.get(call) ?? transaction)) {
+    const ids = idsOf(failing);
+    run.observing?.changed(each, true, [...ids]);
+    await rollback(each, ids);
   }
+}
+
+function idsOf(calls: readonly ToolCall[]): ReadonlySet<string> {
+  return new Set(calls.map(({ id }) => id));
 }
 
 function isToUndo(invocation: Ended | undefined): boolean {

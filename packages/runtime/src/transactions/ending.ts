@@ -8,11 +8,8 @@ import { leave, type Transaction } from "./transaction.ts";
  * is undone.
  */
 export async function rollback(transaction: Transaction, calls?: ReadonlySet<string>): Promise<void> {
-  const { core, mark, pendingEvents, snapshots, made } = transaction;
-  if (mark !== undefined) core.rollback(mark, calls);
-  const others = calls === undefined ? [] : pendingEvents.filter(({ callId }) => !calls.has(callId));
-  const undone = pendingEvents.splice(0, pendingEvents.length, ...others).filter((each) => !others.includes(each));
-  if (undone.length > 0) transaction.host.undone?.(undone);
+  const { snapshots, made } = transaction;
+  undoInSession(transaction, calls);
   transaction.undone = true;
   // The body of a transaction may go on after it.
   if (transaction.scope === undefined) transaction.stage = "sealed";
@@ -22,6 +19,14 @@ export async function rollback(transaction: Transaction, calls?: ReadonlySet<str
   const restoring = Promise.all(transaction.settling).then(() => restoreAll(transaction));
   waitFor(transaction, restoring);
   await transaction.host.withinGrace(restoring, (error) => fail(transaction, "rollback", error));
+}
+
+/** Undoes what these calls did in the session, and no more; all where no calls are given. */
+export function undoInSession({ core, mark, pendingEvents, host }: Transaction, calls?: ReadonlySet<string>): void {
+  if (mark !== undefined) core.rollback(mark, calls);
+  const others = calls === undefined ? [] : pendingEvents.filter(({ callId }) => !calls.has(callId));
+  const undone = pendingEvents.splice(0, pendingEvents.length, ...others).filter((each) => !others.includes(each));
+  if (undone.length > 0) host.undone?.(undone);
 }
 
 /** The transaction, and those around it, end and restore after this work. */
