@@ -4,14 +4,15 @@ import type { UIMessageStreamChunk } from "./ui-message-chunk.ts";
 
 /**
  * The calls of one message. A page knows a call by its id, which an answer's calls share with no other of that turn: a
- * call of a later turn that has it too gets another one here.
+ * call of a later turn that has it too gets another one here. What an earlier stream of the message had is not known.
  */
 export class PageCalls {
   /** The calls that were begun, by the page's id. */
   readonly #begun = new Set<string>();
   /** The page's ids, by turn and id. */
   readonly #ids = new Map<string, string>();
-  readonly #taken = new Set<string>();
+  /** The ids that were given, each with the number that the next call of its name may have. */
+  readonly #taken = new Map<string, number>();
 
   chunksOf(event: StreamEvent): readonly UIMessageStreamChunk[] {
     if (event.type === "provider.tool") return this.#ofProvider(event);
@@ -40,15 +41,8 @@ export class PageCalls {
   }
 
   /** A call that the provider ran is over when it is reported. It may have no id. */
-  #ofProvider({
-    turn,
-    callId,
-    name,
-    input,
-    output = null,
-    isError,
-  }: ProviderToolUsed): readonly UIMessageStreamChunk[] {
-    const own = { toolCallId: this.#newId(callId || name, turn), providerExecuted: true, dynamic: true } as const;
+  #ofProvider({ callId, name, input, output = null, isError }: ProviderToolUsed): readonly UIMessageStreamChunk[] {
+    const own = { toolCallId: this.#newId(callId || name), providerExecuted: true, dynamic: true } as const;
     const begun: UIMessageStreamChunk = { type: "tool-input-available", ...own, toolName: name, input };
     if (!isError) return [begun, { type: "tool-output-available", ...own, output }];
     const errorText = typeof output === "string" ? output : JSON.stringify(output);
@@ -57,15 +51,17 @@ export class PageCalls {
 
   #idOf({ turn, callId }: { readonly turn: number; readonly callId: string }): string {
     const key = `${turn} ${callId}`;
-    const known = this.#ids.get(key) ?? this.#newId(callId, turn);
+    const known = this.#ids.get(key) ?? this.#newId(callId);
     this.#ids.set(key, known);
     return known;
   }
 
-  #newId(wanted: string, turn: number): string {
+  #newId(wanted: string): string {
     let id = wanted;
-    while (this.#taken.has(id)) id = `${id}_${turn}`;
-    this.#taken.add(id);
+    let next = this.#taken.get(wanted) ?? 2;
+    while (this.#taken.has(id)) id = `${wanted}_${next++}`;
+    this.#taken.set(wanted, next);
+    if (id !== wanted) this.#taken.set(id, 2);
     return id;
   }
 }

@@ -33,29 +33,46 @@ const most = 0.8;
 /**
  * Divides the bound of an answer between thoughts and text, where the package would add to it. A call that is forced is
  * made without a thought, and calls that were begun without one are answered without any: Anthropic refuses the request
- * otherwise. Source: Claude API reference, "Extended thinking", "Toggling thinking modes in conversations" and "Extended
- * thinking with tool use".
+ * otherwise. A model that cannot stop thinking keeps its effort. Source: Claude API reference, "Extended thinking",
+ * "Toggling thinking modes in conversations" and "Extended thinking with tool use".
  */
 export function withinBound(model: LanguageModel, asked: Asked): Divided {
   const { bound, effort, options, forces, beginsWithThought } = asked;
   let divided: Divided = { maxOutputTokens: bound, options: withoutHigherLimits(options, bound ?? Infinity) };
   for (const place of placesOf(model)) {
-    const thinking = thinkingIn(divided.options, place, effortTokens(model, effort));
+    const thinking = thinkingIn(divided.options, place, model, effort);
     if (thinking === undefined) continue;
     const { key, given, tokens } = thinking;
     // An output's tool is not forced by the package where thinking has a number of tokens.
-    const isForced = forces.choice || (tokens === "adaptive" && forces.output);
+    const isForced = !neverForced.test(model.modelId) && (forces.choice || (tokens === "adaptive" && forces.output));
     if (tokens === "adaptive" && !isForced) continue;
     const fits = !isForced && leastThinking <= (bound ?? Infinity) * most && beginsWithThought();
     if (fits && bound === undefined) continue;
     const fitting = Math.min(Number(tokens), Math.floor((bound ?? Infinity) * most));
-    const field = fits ? { ...given, type: "enabled", budgetTokens: fitting } : { type: "disabled" };
+    const field = fits
+      ? { [place.field]: { ...given, type: "enabled", budgetTokens: fitting } }
+      : withoutThought(model, place, effort);
     divided = {
       maxOutputTokens: fits && bound !== undefined ? bound - fitting : bound,
-      options: { ...divided.options, [key]: { ...divided.options?.[key], [place.field]: field } },
+      options: { ...divided.options, [key]: { ...divided.options?.[key], ...field } },
     };
   }
   return divided;
+}
+
+/** Models that think whatever they are asked. Source, also of the next two: the table of models of `@ai-sdk/anthropic` 4. */
+const alwaysThinks = /claude-(?:(?:opus|sonnet)-5[-.]5|fable-5)/;
+/** The ones among them whose calls the package only asks for, so that there is nothing to switch off. */
+const neverForced = /claude-(?:(?:opus|sonnet)-5[-.]5|fable-5[-.][12](?!\d))/;
+/** Models that choose themselves how much they think, also where the options have a number of tokens. */
+const takesNoTokens = new RegExp(`${alwaysThinks.source}|claude-haiku-5[-.]5`);
+
+/** The options that ask for no thought: of a model that always thinks none is asked for, and its effort goes alone. */
+function withoutThought({ modelId }: LanguageModel, { field }: Place, effort: string | undefined): object {
+  if (!alwaysThinks.test(modelId)) return { [field]: { type: "disabled" } };
+  // Bedrock's package makes an effort of the ecosystem's by itself.
+  const goesAlone = field === "thinking" && shares.has(effort);
+  return { [field]: undefined, ...(goesAlone ? { effort: effort === "minimal" ? "low" : effort } : {}) };
 }
 
 /** Where a package looks for its thinking. */
@@ -88,7 +105,8 @@ type Tokens = number | "adaptive";
 function thinkingIn(
   options: ByProvider | undefined,
   { keys, field }: Place,
-  byEffort: Tokens | undefined,
+  model: LanguageModel,
+  effort: string | undefined,
 ): Thinking | undefined {
   const stated = keys.find((key) => isRecord(options?.[key]?.[field]));
   const given = stated === undefined ? undefined : options?.[stated]?.[field];
@@ -96,8 +114,9 @@ function thinkingIn(
     const { type, budgetTokens = leastThinking } = given;
     if (type === "adaptive") return { key: stated, given, tokens: type };
     if (type !== "enabled" || typeof budgetTokens !== "number") return undefined;
-    return { key: stated, given, tokens: budgetTokens };
+    return { key: stated, given, tokens: takesNoTokens.test(model.modelId) ? "adaptive" : budgetTokens };
   }
+  const byEffort = effortTokens(model, effort);
   // An effort of the package's own stands in for the ecosystem's.
   if (byEffort === undefined || keys.some((key) => options?.[key]?.["effort"] !== undefined)) return undefined;
   const key = keys.find((name) => options?.[name] !== undefined) ?? keys.at(-1) ?? field;

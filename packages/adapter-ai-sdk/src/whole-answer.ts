@@ -1,6 +1,7 @@
 import type { AssistantMessage, PromptResponse, StreamEvent, ToolInvoked } from "@proviso/core";
 import { isRecord } from "@proviso/core/provider";
 import { toJsonValue } from "@proviso/core/internal";
+import { turnsBefore } from "@proviso/runtime/internal";
 
 /**
  * The answer of an evaluation as the events that a page would have been shown: of a run that has ended there are none, its
@@ -12,10 +13,10 @@ export function eventsOf(response: PromptResponse<unknown>): readonly StreamEven
   // What is not read of an event is left out.
   const events = (...given: readonly object[]): readonly StreamEvent[] =>
     given.map((each) => ({ ...base, ...each }) as StreamEvent);
-  // The messages begin with the history that the evaluation was given.
-  const answers = messages.filter((each): each is AssistantMessage => each.role === "assistant").slice(-turns);
+  // The messages begin with the history that the evaluation was given, and have the answers of its last attempt.
+  const before = turnsBefore(response);
+  const answers = messages.filter((each): each is AssistantMessage => each.role === "assistant").slice(before - turns);
   return answers.flatMap((answer, index) => {
-    // Turns are counted on where an evaluation began again, and the answers are those of its last attempt.
     const turn = turns - answers.length + index + 1;
     const isLast = turn === turns;
     const shown = isLast && text === null ? toJsonValue(output) : undefined;

@@ -122,3 +122,52 @@ describe.each(["claude-sonnet-4-5", "claude-opus-4-7"])("AIS-27 with an effort, 
     expect(simulator.requests[0]?.body).toMatchObject({ thinking: { type: "disabled" } });
   });
 });
+
+describe("AIS-27 a Claude that cannot stop thinking keeps its effort where a call is forced", () => {
+  const bodyOf = async (id: string, how: "record" | "required", effort: "low" | "minimal" | undefined, given = {}) => {
+    await using simulator = await startSimulator({
+      rules: [() => (how === "record" ? { output: { stock: { tea: 3 } } } : { text: "done" })],
+    });
+    const adapter = aiSdk({ model: createAnthropic({ apiKey: "k", baseURL: simulator.baseURL })(id), ...given });
+    const output = z.object({ stock: z.record(z.string(), z.number()) });
+    const asked = definePrompt({ key: "o", output, text: "What is there?" }).bind();
+    const own = effort === undefined ? {} : { settings: { reasoning: { effort } } };
+    if (how === "record") await adapter.evaluate(asked, own);
+    else await adapter.evaluate(prompt, { ...own, toolChoice: "required" });
+    return simulator.requests[0]?.body;
+  };
+
+  test.each(["claude-opus-5-5", "claude-sonnet-5-5", "claude-fable-5-1", "claude-fable-5-2"])(
+    "AIS-27 %s, whose calls are never forced, thinks as ever",
+    async (id) => {
+      for (const how of ["record", "required"] as const) {
+        expect(await bodyOf(id, how, "low")).toMatchObject({
+          thinking: { type: "adaptive" },
+          output_config: { effort: "low" },
+          tool_choice: { type: "auto" },
+        });
+      }
+    },
+  );
+
+  test("AIS-27 claude-fable-5, whose calls are forced, gets the effort alone", async () => {
+    for (const how of ["record", "required"] as const) {
+      const body = await bodyOf("claude-fable-5", how, "minimal");
+      expect(body).toMatchObject({ output_config: { effort: "low" }, tool_choice: { type: "any" } });
+      expect(body).not.toHaveProperty("thinking");
+    }
+    const providerOptions = { anthropic: { thinking: { type: "adaptive" } } };
+    expect(await bodyOf("claude-fable-5", "required", undefined, { providerOptions })).not.toHaveProperty("thinking");
+  });
+
+  test.each(["claude-opus-5-5", "claude-haiku-5-5"])(
+    "AIS-27 tokens that %s does not take are not taken from its bound",
+    async (id) => {
+      const providerOptions = { anthropic: { thinking: { type: "enabled", budgetTokens: 2_000 } } };
+      await using simulator = await startSimulator({ steps: [{ text: "done" }] });
+      const model = createAnthropic({ apiKey: "k", baseURL: simulator.baseURL })(id);
+      await aiSdk({ model, providerOptions, maxOutputTokens: 5_000 }).evaluate("Hello.");
+      expect(simulator.requests[0]?.body).toMatchObject({ max_tokens: 5_000, thinking: { type: "adaptive" } });
+    },
+  );
+});

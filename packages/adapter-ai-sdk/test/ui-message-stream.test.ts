@@ -158,6 +158,16 @@ test("AIS-25 calls that the provider ran are apart on the page, without an id an
   expect(new Set(ids).size).toBe(5);
 });
 
+test("AIS-25 many calls that the provider ran without an id have ids that do not grow with their number", async () => {
+  const ran = (callId: string) => ({ callId, name: "web_search", input: {}, output: "found", isError: false });
+  const providerCalls = [ran("web_search_3"), ...Array.from({ length: 400 }, () => ran(""))];
+  const { parts } = await readOverHttp(scripted([{ text: "3", providerCalls }]), sum);
+  const ids = parts.flatMap((part) => (part.type === "dynamic-tool" ? [part.toolCallId] : []));
+  expect(new Set(ids).size).toBe(401);
+  expect(ids.slice(0, 4)).toEqual(["web_search_3", "web_search", "web_search_2", "web_search_4"]);
+  expect(ids.at(-1)).toBe("web_search_401");
+});
+
 test("AIS-25 with `tools: false` no visitor sees a call, its arguments or its result", async () => {
   const { states } = await readOverHttp(scripted([toolCall({ a: 1, b: 2 }), { text: "3" }]), sum, { tools: false });
   expect(JSON.stringify(states)).not.toMatch(/add|dynamic|sum/);
@@ -421,8 +431,14 @@ describe("AIS-25 a page that asks for a run that has ended gets what the first o
     const attempt = (last: string) => scripted([toolCall({ a: 1, b: 2 }), { text: last }]);
     const chain = fallback([attempt("none"), attempt('{"n":3}')], { on: ["output"], repeatTools: true });
     const journal = memoryJournal();
-    const ask = () => readOverHttp(chain, prompt.bind(), { run: journal.run("r") });
+    const messages = [1, 2, 3].flatMap((n) => [
+      { role: "user" as const, text: "Hello." },
+      { role: "assistant" as const, text: `Older answer ${n}.`, toolCalls: [] },
+    ]);
+    const ask = () => readOverHttp(chain, prompt.bind(), { messages, run: journal.run("r") });
     const [first, again] = [await ask(), await ask()];
+    expect(JSON.stringify(again.parts)).not.toContain("Older");
+    expect(again.parts.filter(({ type }) => type === "step-start")).toHaveLength(2);
     expect(first.parts.filter(({ type }) => type === "dynamic-tool")).toHaveLength(2);
     expect(again.parts.filter(({ type }) => type === "dynamic-tool")).toMatchObject([
       { toolName: "add", state: "output-available", output: { sum: 3 } },

@@ -37,11 +37,11 @@ export const ignoredByGemini: ReadonlySet<string> = new Set(
 );
 
 /** Makes something of a schema once, for each set of keywords that a service passes over. */
-function once<T>(make: (schema: JsonSchema, ignored: ReadonlySet<string>) => T) {
+function once<T>(make: (schema: JsonSchema, ignored: ReadonlySet<string> | undefined) => T) {
   const made = new WeakMap<ReadonlySet<string>, WeakMap<JsonSchema, { readonly of: T }>>();
-  return (schema: JsonSchema, ignored = none): T => {
-    const known = made.get(ignored) ?? new WeakMap<JsonSchema, { readonly of: T }>();
-    made.set(ignored, known);
+  return (schema: JsonSchema, ignored?: ReadonlySet<string>): T => {
+    const known = made.get(ignored ?? none) ?? new WeakMap<JsonSchema, { readonly of: T }>();
+    made.set(ignored ?? none, known);
     const found = known.get(schema) ?? { of: make(schema, ignored) };
     known.set(schema, found);
     return found.of;
@@ -61,14 +61,14 @@ export function outputSchema(schema: JsonSchema, ignored?: ReadonlySet<string>):
 }
 
 /**
- * A schema as it is, for a service that is not asked to keep to it. A pattern that looks ahead or behind and
- * `propertyNames` stand in the description, because some services refuse the request for them, and so does what the
- * service would pass over. Made once for a schema.
+ * A schema for a service that is not asked to keep to it: as it is, but for what some services refuse. A pattern that looks ahead or behind and
+ * `propertyNames` stand in the description, and so does what the service would pass over. Made once for a schema.
  */
 export const looseSchema: (schema: JsonSchema, ignored?: ReadonlySet<string>) => JsonSchema = once((schema, ignored) =>
   describedSchema(
     schema,
-    (keyword, value) => !ignored.has(keyword) && keyword !== "propertyNames" && !bringsLookaround(keyword, value),
+    (keyword, value) =>
+      ignored?.has(keyword) !== true && keyword !== "propertyNames" && !bringsLookaround(keyword, value),
   ),
 );
 

@@ -94,12 +94,14 @@ function limitKey({ extraBody, ...options }: CheckedOptions): LimitKey {
   const stated = (["max_tokens", "max_completion_tokens"] as const).find((key) => extraBody?.[key] !== undefined);
   if (stated !== undefined) return stated;
   const host = compatibleService(options);
-  const isOpenAIs = host === undefined || /(^|\.)azure\.com(:\d+)?$/.test(host) || ownModel.test(options.model);
+  const isOpenAIs = host === undefined || ownHost.test(host) || ownModel.test(options.model);
   return isOpenAIs ? "max_completion_tokens" : "max_tokens";
 }
 
-/** The names of OpenAI's models, also behind the name of a route; its open models are run by others. */
-const ownModel = /(^|[/:])(gpt-(?!oss)|chatgpt-|o\d)/;
+/** The hosts of OpenAI's regions, of Azure's clouds and of gateways before them. */
+const ownHost = /(^|\.)(openai\.com|azure\.(com|us|cn)|azure-api\.(net|us|cn))(:\d+)?$/;
+/** The names of OpenAI's models, also behind the name of a route or a vendor; its open models are run by others. */
+const ownModel = /(^|[/:.])(gpt-(?!oss)|chatgpt-|codex-|o\d)/i;
 
 function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice;

@@ -68,6 +68,28 @@ test.each([
   expect(sent.some(({ older, newer }) => (name === "max_tokens" ? newer : older) !== undefined)).toBe(false);
 });
 
+test.each([
+  ["https://eu.api.openai.com/v1", "an-alias", "max_completion_tokens"],
+  ["https://x.openai.azure.us/openai/v1", "reasoner", "max_completion_tokens"],
+  ["https://x.openai.azure.com/openai/v1", "reasoner", "max_completion_tokens"],
+  ["https://corp.azure-api.net/openai/v1", "reasoner", "max_completion_tokens"],
+  ["https://gateway.example/v1", "codex-mini-latest", "max_completion_tokens"],
+  ["https://gateway.example/v1", "openai/GPT-5", "max_completion_tokens"],
+  ["https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1", "openai.gpt-5.4", "max_completion_tokens"],
+  ["https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1", "openai.gpt-oss-120b-1:0", "max_tokens"],
+  ["https://notopenai.com/v1", "reasoner", "max_tokens"],
+  ["https://gateway.example/v1", "phi-4.o", "max_tokens"],
+])("LIM-10 at %s a length of %s goes out as %s", async (baseURL, model, name) => {
+  let sent: unknown;
+  const choices = [{ index: 0, message: { role: "assistant", content: "x" }, finish_reason: "stop" }];
+  const fetch = ((_: unknown, { body }: RequestInit) => {
+    sent = JSON.parse(body as string);
+    return Promise.resolve(Response.json({ choices }));
+  }) as typeof globalThis.fetch;
+  await openai({ model, api: "chat", apiKey: "k", baseURL, fetch, maxOutputTokens: 50 }).evaluate("Count.");
+  expect(Object.keys(sent as object).filter((key) => key.startsWith("max_"))).toEqual([name]);
+});
+
 test("LIM-10 a server that knows max_tokens alone is asked by that name, where extraBody has it", async () => {
   await using simulator = await startSimulator({ rules: [() => ({ text: answer })] });
   const adapter = adapterFor(simulator, { api: "chat", extraBody: { max_tokens: 5_000 } });

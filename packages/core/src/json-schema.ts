@@ -31,18 +31,24 @@ export function resolveRef(root: JsonSchema, ref: string): unknown {
   }, root);
 }
 
+const definitions: ReadonlySet<string> = new Set(["$defs", "definitions"]);
+
 /** Whether a schema has parts of its own kind, at any remove. */
 export function isRecursive(root: JsonSchema): boolean {
   const done = new Set<string>();
-  const comesBack = (node: unknown, within: readonly string[]): boolean => {
+  const comesBack = (node: unknown, within: readonly string[], areNamed = false): boolean => {
     if (typeof node !== "object" || node === null) return false;
+    // Properties may have the name of any keyword.
+    if (areNamed) return Object.values(node).some((part) => comesBack(part, within));
     const { $ref: ref } = node as JsonSchema;
     if (typeof ref === "string") {
       if (within.includes(ref)) return true;
       if (!done.has(ref) && comesBack(resolveRef(root, ref), [...within, ref])) return true;
       done.add(ref);
     }
-    return Object.entries(node).some(([key, part]) => !/^(\$defs|definitions)$/.test(key) && comesBack(part, within));
+    return Object.entries(node).some(
+      ([key, part]) => !definitions.has(key) && comesBack(part, within, partKeywords.records.includes(key)),
+    );
   };
   return comesBack(root, ["#"]);
 }

@@ -72,7 +72,7 @@ const mostListed = 14;
  */
 export function checkOptionNames(what: string, given: object | undefined, names: object): void {
   if (given === undefined) return;
-  if (typeof given !== "object" || given === null) {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw new DefinitionError(`${what} takes its options as an object, not ${describeValue(given)}.`);
   }
   for (const name of Object.keys(given)) {

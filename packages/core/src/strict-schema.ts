@@ -1,6 +1,6 @@
 import { isRecord } from "./values.ts";
 import { describedSchema, looksAround, sentenceOf, withSentence, type Takes } from "./described-schema.ts";
-import { mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
+import { mapParts, mayFit, resolveRef, type JsonSchema } from "./json-schema.ts";
 
 /** A schema as a strict provider takes it, and the way back for what it answers. */
 export interface StrictSchema {
@@ -25,27 +25,30 @@ const supported = new Set(
 const dropped = new Set(["$id", "id"]);
 /** What not every strict service takes: a fine-tuned model of OpenAI's refuses lengths, for example. */
 const untaken = new Set(["default", "examples", "minLength", "maxLength"]);
-/** What is made strict together with what stands beside it. */
-const parted = new Set(["properties", "required", "additionalProperties", "items", "prefixItems"]);
+/** What is made anew together with what stands beside it. */
+const remade = new Set(["properties", "required", "additionalProperties", "items", "prefixItems"]);
 const formats = new Set(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]);
+/** What strict services pass over, or refuse. */
+const ignoredByStrict: ReadonlySet<string> = new Set(["prefixItems"]);
 const isTaken: Takes = (keyword, value) => {
   if (keyword === "format") return formats.has(String(value));
   return keyword === "pattern" ? !looksAround(value) : !untaken.has(keyword);
 };
 
 /**
- * Every key required, optional ones as nullable, `additionalProperties: false`, `oneOf` as `anyOf`, a tuple as a list of
- * what any of its places takes. What not every strict service takes stands in descriptions, and so does what the one that
- * is asked would pass over (`ignored`).
+ * Every key required, optional ones as nullable, `additionalProperties: false`, `oneOf` as `anyOf`. What not every strict
+ * service takes stands in descriptions, and so does what the one that is asked would pass over (`ignored`): a tuple goes
+ * as a list of what any of its places takes, where `prefixItems` is passed over.
  * undefined when the schema cannot be strict: records, open objects, a root that is no object.
  */
-export function strictSchema(schema: JsonSchema, ignored?: ReadonlySet<string>): StrictSchema | undefined {
+export function strictSchema(schema: JsonSchema, ignored = ignoredByStrict): StrictSchema | undefined {
   if (schema["type"] !== "object") return undefined;
   const takes: Takes = (keyword, value) =>
-    !supported.has(keyword) || (isTaken(keyword, value) && ignored?.has(keyword) !== true);
+    remade.has(keyword) || !supported.has(keyword) || (isTaken(keyword, value) && !ignored.has(keyword));
   try {
+    const described = describedSchema(schema, takes);
     return {
-      schema: tighten(describedSchema(schema, takes)),
+      schema: tighten(ignored.has("prefixItems") ? asLists(described) : described),
       restore: (value) => dropAbsent({ root: schema, known: new Map() }, schema, value),
     };
   } catch (error) {
@@ -65,28 +68,48 @@ function tighten(schema: unknown): JsonSchema {
     if (keyword === "anyOf" || keyword === "oneOf") out["anyOf"] = (value as unknown[]).map(tighten);
     else if (keyword === "$defs" || keyword === "definitions") out[keyword] = mapValues(value, tighten);
     else if (keyword === "const") Object.assign(out, value === null ? { type: "null" } : { enum: [value] });
-    else if (!parted.has(keyword)) out[keyword] = value;
+    else if (!remade.has(keyword)) out[keyword] = value;
   }
   if ("items" in schema || "prefixItems" in schema) Object.assign(out, tightenItems(schema));
   const types = [schema["type"]].flat();
   if (types.includes("object")) Object.assign(out, tightenObject(schema));
   const typed = ["type", "anyOf", "$ref", "enum"].some((keyword) => keyword in out);
-  if (!typed || (types.includes("array") && !("items" in out))) throw cannotBeStrict;
+  if (!typed || (types.includes("array") && !("items" in out || "prefixItems" in out))) throw cannotBeStrict;
   return "$ref" in out ? aloneIn(out) : out;
 }
 
-/** A tuple is sent as a list of what any place takes; the description says which place takes what. */
-function tightenItems({ prefixItems: places, items: rest, maxItems, description }: JsonSchema): JsonSchema {
+/** A list ends behind the places of a tuple by its length: not every service knows `items: false`. */
+function tightenItems(schema: JsonSchema): JsonSchema {
+  const { prefixItems: places, items: rest } = schema;
   if (places === undefined) return { items: tighten(rest) };
   if (!Array.isArray(places)) throw cannotBeStrict;
-  const isClosed = rest === false || (rest === undefined && Number(maxItems) <= places.length);
-  const parts = new Map([...places, ...(isClosed ? [] : [rest])].map((part) => [JSON.stringify(part), tighten(part)]));
+  const prefixItems = places.map(tighten);
+  const longest = longestOf(schema);
+  return longest > places.length ? { prefixItems, items: tighten(rest) } : { prefixItems, maxItems: longest };
+}
+
+/** Makes each tuple a list of what any of its places takes; the description says which place takes what. */
+function asLists(schema: JsonSchema): JsonSchema {
+  const mapped = mapParts(schema, asLists);
+  const { prefixItems: places, items: rest, ...list } = mapped;
+  if (!Array.isArray(places)) return mapped;
+  const isClosed = longestOf(schema) <= places.length;
+  const parts = new Map([...places, ...(isClosed ? [] : [rest])].map((part) => [JSON.stringify(part), part]));
   const [first, ...others] = parts.values();
   if (first === undefined) throw cannotBeStrict;
-  const length = isClosed ? { maxItems: maxItems ?? places.length } : {};
-  if (others.length === 0) return { ...length, items: first };
-  const order = sentenceOf([["prefix items", places], ...(isClosed ? [] : [["further items", rest] as const])]);
-  return { ...length, ...withSentence({ description }, order), items: { anyOf: [first, ...others] } };
+  const length = isClosed ? { maxItems: longestOf(schema) } : {};
+  if (others.length === 0) return { ...list, ...length, items: first };
+  const order = sentenceOf([
+    ["prefix items", schema["prefixItems"]],
+    ...(isClosed ? [] : [["further items", schema["items"]] as const]),
+  ]);
+  return { ...withSentence(list, order), ...length, items: { anyOf: [first, ...others] } };
+}
+
+/** How many items a list has at most. */
+function longestOf({ prefixItems, items, maxItems = Infinity }: JsonSchema): number {
+  const places = Array.isArray(prefixItems) && items === false ? prefixItems.length : Infinity;
+  return Math.min(places, Number(maxItems));
 }
 
 /** Moves the keywords beside a reference around it: a provider refuses them ("$ref cannot have keywords"). */
@@ -120,7 +143,7 @@ function nullable(schema: JsonSchema): JsonSchema {
 }
 
 function allowsNull(root: JsonSchema, schema: JsonSchema): boolean {
-  return leavesOf(root, schema).some((leaf) => takes(leaf, null));
+  return leavesOf(root, schema).some((leaf) => allows(leaf, null));
 }
 
 /** A way back. What was found out is remembered: parts of a union would look at what they share again and again. */
@@ -160,10 +183,10 @@ function leafFor(way: Restoring, schema: unknown, value: object): JsonSchema | u
   return possible.length < 2 ? possible[0] : (possible.find((leaf) => isFor(way, leaf, value)) ?? possible[0]);
 }
 
-/** Whether its discriminators fit, an absent one as null, and it knows all keys. */
+/** Whether a list is not too long for it, or its discriminators fit, an absent one as null, and it knows all keys. */
 function mayBeFor(root: JsonSchema, leaf: JsonSchema, value: object): boolean {
-  if (!takes(leaf, value)) return false;
-  if (Array.isArray(value)) return true;
+  if (!allows(leaf, value)) return false;
+  if (Array.isArray(value)) return value.length <= longestOf(leaf);
   const properties = propertiesOf(leaf);
   return mayFit(root, leaf, withoutNulls(value)) && Object.keys(value).every((key) => Object.hasOwn(properties, key));
 }
@@ -171,7 +194,7 @@ function mayBeFor(root: JsonSchema, leaf: JsonSchema, value: object): boolean {
 /** Whether a strict provider can have answered this for the schema: it gives every key, an absent one as null. */
 function isFor(way: Restoring, schema: unknown, value: unknown): boolean {
   const leaves = leavesOf(way.root, schema);
-  if (typeof value !== "object" || value === null) return leaves.some((leaf) => takes(leaf, value));
+  if (typeof value !== "object" || value === null) return leaves.some((leaf) => allows(leaf, value));
   const known = way.known.get(schema) ?? new WeakMap<object, boolean>();
   way.known.set(schema, known);
   const found =
@@ -181,7 +204,10 @@ function isFor(way: Restoring, schema: unknown, value: unknown): boolean {
 }
 
 function partsFit(way: Restoring, leaf: JsonSchema, value: object): boolean {
-  if (Array.isArray(value)) return value.every((item, at) => isFor(way, itemsAt(leaf, at), item));
+  if (Array.isArray(value)) {
+    const { minItems = 0 } = leaf;
+    return value.length >= Number(minItems) && value.every((item, at) => isFor(way, itemsAt(leaf, at), item));
+  }
   const required = requiredOf(leaf);
   return Object.entries(propertiesOf(leaf)).every(([key, property]) => {
     const item = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
@@ -190,7 +216,7 @@ function partsFit(way: Restoring, leaf: JsonSchema, value: object): boolean {
 }
 
 /** Whether the type of a leaf, its constant and its enum allow a value. */
-function takes(leaf: JsonSchema, value: unknown): boolean {
+function allows(leaf: JsonSchema, value: unknown): boolean {
   const kind = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
   const { type = kind, enum: allowed = [value], const: only = value } = leaf;
   const types = [type].flat();

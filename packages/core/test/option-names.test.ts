@@ -115,6 +115,8 @@ describe("ERR-4 an unknown option is refused, and the one that may be meant is n
     [null, "null"],
     [5, "5"],
     ["name", '"name"'],
+    [[], "an empty list"],
+    [["a"], "a list"],
   ])("ERR-4 options that are no object are refused: %j", (given, shown) => {
     const check = () => checkOptionNames("x", given as object, { baseURL: true });
     expect(check).toThrow(new DefinitionError(`x takes its options as an object, not ${shown}.`));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { JsonSchema } from "@proviso/core";
-import { jsonSchemaOf, strictSchema, type StrictSchema } from "@proviso/core/provider";
+import { isRecursive, jsonSchemaOf, strictSchema, type StrictSchema } from "@proviso/core/provider";
 
 const strictOf = (schema: z.ZodType): StrictSchema | undefined => strictSchema(jsonSchemaOf(schema, "input"));
 const made = (schema: z.ZodType): StrictSchema => {
@@ -259,6 +259,28 @@ describe("OUT-4 the way back", () => {
       { u: ["b", { n: null }] },
       { u: ["b", { n: null }] },
     ],
+    [
+      "a union of a longer tuple and a shorter one",
+      z.object({
+        u: z.union([
+          z.tuple([z.object({ a: z.string().optional() }), z.number()]),
+          z.tuple([z.object({ a: z.string().nullable() })]),
+        ]),
+      }),
+      { u: [{ a: null }] },
+      { u: [{ a: null }] },
+    ],
+    [
+      "a union of a list that is not to be so long and one that is",
+      z.object({
+        u: z.union([
+          z.array(z.object({ a: z.string().optional() })).max(1),
+          z.array(z.object({ a: z.string().nullable() })),
+        ]),
+      }),
+      { u: [{ a: null }, { a: null }] },
+      { u: [{ a: null }, { a: null }] },
+    ],
     ["recursion", Tree, { v: 1, kids: [{ v: 2, kids: null }] }, { v: 1, kids: [{ v: 2 }] }],
     ["a shared definition", z.object({ a: Named, b: Named.optional() }), { a: { s: null }, b: null }, { a: {} }],
     ["a union by an enum", z.object({ k: Kind }), { k: { kind: "b", x: null } }, { k: { kind: "b" } }],
@@ -366,4 +388,39 @@ describe("OUT-4 the way back", () => {
   test("OUT-4 keys that the schema does not name are left for the validation to refuse", () => {
     expect(made(z.object({ a: z.string().optional() })).restore({ a: null, z: 1 })).toEqual({ z: 1 });
   });
+});
+
+describe("OUT-4 a tuple where a service takes `prefixItems`", () => {
+  const tuplesOf = (schema: z.ZodType) =>
+    strictSchema(jsonSchemaOf(z.object({ t: schema }), "input"), new Set(["pattern"]))?.schema["properties"];
+
+  test("OUT-4 keeps the order of its places, and each of them is strict", () => {
+    const named = z.object({ name: z.string().optional() });
+    const strict = {
+      type: "object",
+      properties: { name: { type: ["string", "null"] } },
+      required: ["name"],
+      additionalProperties: false,
+    };
+    expect(tuplesOf(z.tuple([named, z.number()]))).toEqual({
+      t: { type: "array", prefixItems: [strict, { type: "number" }], minItems: 2, maxItems: 2 },
+    });
+    expect(tuplesOf(z.tuple([z.number()]).rest(named))).toMatchObject({
+      t: { prefixItems: [{ type: "number" }], items: strict },
+    });
+    expect(tuplesOf(z.tuple([z.string()], z.unknown()))).toBeUndefined();
+  });
+});
+
+test("OUT-4 AIS-10 a schema with a property that has the name of a keyword is recursive like any other", () => {
+  for (const name of ["definitions", "$defs", "properties", "$ref", "items"]) {
+    const below = (items: JsonSchema) => ({ type: "object", properties: { [name]: { type: "array", items } } });
+    expect([name, isRecursive(below({ $ref: "#" })), isRecursive(below({ type: "string" }))]).toEqual([
+      name,
+      true,
+      false,
+    ]);
+  }
+  const unused = { type: "object", properties: {}, $defs: { A: { $ref: "#/$defs/A" } } };
+  expect(isRecursive(unused)).toBe(false);
 });

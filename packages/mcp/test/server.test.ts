@@ -443,6 +443,7 @@ describe("SRV-4 listen", () => {
   test.each([
     [{ host: "0.0.0.0" }, "listen has no option host. It takes port, secret."],
     ["8080", "listen takes its options as an object"],
+    [[], "listen takes its options as an object"],
     [{ port: "abc" }, 'The option port of listen must be a whole number from 0 to 65535, not "abc".'],
     [{ port: "" }, "The option port of listen"],
     [{ port: 65_536 }, "The option port of listen"],

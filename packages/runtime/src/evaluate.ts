@@ -9,6 +9,7 @@ import {
 import { messageOf, stepOfAnswer, toJsonValue, type EvaluationPhase, isThenable } from "@proviso/core/internal";
 import { besideText } from "./beside-text.ts";
 import { rememberHistory } from "./history.ts";
+import { keepTurnsBefore } from "./turns-before.ts";
 import { elapsedMs } from "./environment.ts";
 import {
   emitFailed,
@@ -159,6 +160,7 @@ async function outcomeOf(setup: DrivenSetup, run: Run): Promise<EvaluationOutcom
 
 function executed(run: Run, setup: Setup, answer: Answer): EvaluationOutcome {
   const evaluated = responseOf(run, setup, answer);
+  keepTurnsBefore(evaluated, run);
   // An answer that stands on changes which could not be undone or committed is no success.
   const faults = faultsOf(run);
   if (faults.length > 0) return { error: emitFailed(run, restoreError(run, faults, { response: evaluated })) };

@@ -46,6 +46,7 @@ export { coreOf, joinSlices } from "./session/session-core.ts";
 export type { SessionCore } from "./session/session-core.ts";
 export type { SessionMark } from "./session/concurrent-changes.ts";
 export { atEvaluationEnd, evaluationOf, secretsOf } from "./tools/running.ts";
+export { turnsBefore } from "./turns-before.ts";
 export { charactersOf, tokensBeside, tokensOf } from "./tokens.ts";
 export { tokensOfFile } from "./tokens.ts";
 export { hashOf } from "./content/hash.ts";

@@ -51,6 +51,13 @@ describe("evaluate and stream", () => {
     expectTypeOf(around(a.bind())).resolves.toHaveProperty("output").toEqualTypeOf<A>();
   });
 
+  test("where the type says nothing of the output, it is unknown", () => {
+    const any = JSON.parse("{}");
+    expectTypeOf(adapter.evaluate(any)).resolves.toHaveProperty("output").toEqualTypeOf<unknown>();
+    const whole = <P extends Prompt>(prompt: P) => adapter.evaluate(prompt);
+    expectTypeOf(whole(a.bind())).resolves.toHaveProperty("output").toEqualTypeOf<unknown>();
+  });
+
   test("what is neither a prompt nor a text is refused", () => {
     // @ts-expect-error a template is not bound
     void adapter.evaluate(a);

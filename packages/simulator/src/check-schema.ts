@@ -29,13 +29,18 @@ function notPermitted(owner: string, param: string, context: readonly string[], 
   return badRequest(`Invalid schema for ${owner}: ${where}${problem}`, param, "invalid_json_schema");
 }
 
+/** Whether a pattern looks ahead or behind: escaped signs, and those in a class, are signs and no more. */
+function looksAround(pattern: string): boolean {
+  return /\(\?<?[=!]/.test(pattern.replaceAll(/\\.|\[(?:\\.|[^\]\\])*\]/gs, "_"));
+}
+
 /** Source: https://github.com/vercel/ai/pull/21037. */
 function checkPatterns(node: unknown, path: string, param: string): void {
   if (typeof node !== "object" || node === null) return;
   for (const [key, inner] of Object.entries(node)) {
     const at = Array.isArray(node) ? `${path}[${key}]` : `${path}.${key}`;
     checkPatterns(inner, at, param);
-    if (key !== "pattern" || typeof inner !== "string" || !/\(\?<?[=!]/.test(inner)) continue;
+    if (key !== "pattern" || typeof inner !== "string" || !looksAround(inner)) continue;
     const why = `Invalid JSON schema: regex lookaround is not supported. Found at ${at}.`;
     throw badRequest(why, param, "invalid_json_schema");
   }

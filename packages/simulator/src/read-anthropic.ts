@@ -112,7 +112,7 @@ const leastThinking = 1_024;
 function checkThinking({ thinking, max_tokens: most, temperature, tool_choice: choice }: JsonObject): void {
   if (thinking === undefined) return;
   const { type, budget_tokens: budget } = anObject(thinking, "thinking");
-  if (!["enabled", "disabled", "adaptive"].includes(String(type))) {
+  if (!["enabled", "disabled", "adaptive", "between_tools"].includes(String(type))) {
     refuse("thinking", `Input tag '${String(type)}' found using 'type' does not match any of the expected tags`);
   }
   if (type === "disabled") return;

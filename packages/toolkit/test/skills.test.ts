@@ -49,6 +49,14 @@ test("SKL-1 the model sees names and descriptions, reads a body when it needs it
   expect(results[0]).toContain("reference/forms.md, scripts/fill.py");
 });
 
+test("SKL-1 a file is read by code that has no context, too", async () => {
+  const filesystem = memoryFilesystem(files);
+  const section = skillsSection(await readSkills(filesystem, "skills"), { key: "skills", filesystem });
+  const read = section.tools?.find(({ name }) => name === "read_skill_file");
+  const execute = read?.execute as ((input: unknown) => unknown) | undefined;
+  expect(JSON.stringify(await execute?.({ skill: "pdf", path: "reference/forms.md", fromLine: 1 }))).toContain("two");
+});
+
 test("SKL-1 files of a skill are read inside its folder alone", async () => {
   const { results } = await evaluated([
     { skill: "pdf", path: "reference/forms.md" },

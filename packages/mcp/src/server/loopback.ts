@@ -24,7 +24,7 @@ const hosts = ["127.0.0.1", "localhost", "[::1]"];
  * Listens on the loopback interface alone. A request without the secret is answered with 404, one that a page of another
  * site has sent (by its Origin), or that came by another name (by its Host), with 403. A client that leaves aborts its
  * request.
- * @throws {DefinitionError} for a port that is taken.
+ * @throws {DefinitionError} for a port that it cannot listen on: it is taken, for example.
  */
 export async function listenOnLoopback(
   handle: (request: Request) => Promise<Response>,

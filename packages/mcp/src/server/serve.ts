@@ -30,7 +30,7 @@ export interface McpService extends AsyncDisposable {
   /**
    * Listens on the loopback interface only: every request has to show the bearer `secret`, and Host and Origin are
    * checked. Default: a free port and a random secret.
-   * @throws {DefinitionError} for an option that cannot be, a port that is taken, and once the service is closed.
+   * @throws {DefinitionError} for an option that cannot be, a port that it cannot listen on, and once the service is closed.
    */
   listen(
     options?: ListenOptions,

@@ -8,6 +8,7 @@ import type { Attempts } from "../attempts.ts";
 import { spent, whyNoMoreCalls } from "../failing.ts";
 import type { Answer } from "../output/parse.ts";
 import type { Run } from "../run.ts";
+import { beginsAfter } from "../turns-before.ts";
 import { outside, placed } from "../tools/begin.ts";
 import { deliverEvents } from "../tools/recording.ts";
 import { runAttempt } from "../transactions/async-context.ts";
@@ -131,6 +132,7 @@ function putBack(run: Run, before: Before): void {
   run.toolResults.length = results;
   run.files?.keepMade(files);
   run.history.replace({ messages, question });
+  beginsAfter(run, run.turn);
   if (run.watch === undefined) return;
   // A page that shows the text takes back what has come since.
   for (let one = turn + 1; one <= run.turn; one++) run.publish({ type: "text.reset", turn: one });

@@ -34,8 +34,8 @@ export function evaluationOf(context: ToolContext): object {
 }
 
 /** The secrets that no cut of a text may go through; undefined: there are none, or the runtime did not make the context. */
-export function secretsOf(context: ToolContext): Secrets | undefined {
-  return (context as OfRunning)[running]?.of.run.world.secrets;
+export function secretsOf(context: ToolContext | undefined): Secrets | undefined {
+  return (context as OfRunning | undefined)?.[running]?.of.run.world.secrets;
 }
 
 function runOf(context: ToolContext): Run {
