@@ -52,3 +52,38 @@ it.each(places)("RSM-1 RSM-2 CTX-2 a run with a history that was shortened: a se
   await expect(evaluate([...calls.slice(0, 4), cut], journal.run("s"))).rejects.toThrow("Cut.");
   expect((await evaluate([...calls.slice(4), done], journal.run("s"))).text).toBe("Done.");
 });
+
+it.each([0, 1_935, 1_945, 1_955, 1_990, 3_500])(
+  "RSM-1 SEC-1 CTX-9 a run whose history was summarised gives its answer again: a secret behind %i characters",
+  async (at) => {
+    await using journal = memoryJournal();
+    const text = `${"word ".repeat(at / 5)}${secret}${"word ".repeat(900 - at / 5)}`;
+    const note = defineTool({
+      name: "note",
+      description: "n",
+      input: z.object({}),
+      readOnly: true,
+      execute: () => text,
+    });
+    const prompt = definePrompt({ key: "notes", sections: [{ key: "task", text: "Go.", tools: [note] }] }).bind();
+    const summaries: string[] = [];
+    const summary = modelAdapter(
+      {
+        ...scriptedModel(Array.from({ length: 20 }, () => ({ text: `So it went, with ${secret}.` }))),
+        name: "summaries",
+      },
+      { observers: [{ event: (event) => void summaries.push(JSON.stringify(event)) }] },
+    );
+    const evaluate = (steps: readonly ScriptedStep[]) =>
+      modelAdapter(scriptedModel(steps), { secrets: [secret] }).evaluate(prompt, {
+        run: journal.run("r"),
+        context: { window: 4_000, keepTurns: 1, summary: { adapter: summary, maxTokens: 100 } },
+      });
+    const calls = Array.from({ length: 4 }, (): ScriptedStep => ({ toolCalls: [{ name: "note", arguments: {} }] }));
+    await evaluate([...calls, { text: "Done." }]);
+    expect(summaries.length).toBeGreaterThan(0);
+    for (const shown of [...summaries, JSON.stringify(await Array.fromAsync(journal.entries("r")))])
+      expect(shown).not.toMatch(/hunter2|is-the-secret/u);
+    expect((await evaluate([])).text).toBe("Done.");
+  },
+);

@@ -1,6 +1,7 @@
 // A summary of the part of a history that gives way, written by a model.
 import { definePrompt, type Message, type Prompt } from "@proviso/core";
 import { messageOf, plainSchema } from "@proviso/core/internal";
+import { messagesWithoutSecrets } from "../conversations/hide.ts";
 import { failureBehind, isFailure, type Failure } from "../failures.ts";
 import { internalsOf, type AdapterInternals } from "../nested/adapter-internals.ts";
 import type { Run } from "../run.ts";
@@ -54,7 +55,7 @@ export async function summarise(
         { expect: { outputTokensPerTurn: { p90: options.maxTokens } } },
         nestingIn(run),
       );
-      const text = output.trim();
+      const text = withoutSecrets(run, output).trim();
       if (text === "") return undefined;
       summary = text.slice(0, wholeCharacters(text, of.most));
     }
@@ -106,9 +107,12 @@ function piecesOf(entries: readonly string[], most: number): readonly string[] {
   return pieces;
 }
 
-async function entryOf(run: Run, message: Message): Promise<string> {
+/** Without secrets: no cut leaves a part of one, and a record, which shows none, has the same texts. */
+async function entryOf(run: Run, given: Message): Promise<string> {
+  const [message = given] = messagesWithoutSecrets([given], run.world.secrets);
   if (message.role === "tool") {
-    const text = (message.full && (await keptText(run, message.full))) ?? message.text;
+    const full = message.full && (await keptText(run, message.full));
+    const text = full === undefined ? message.text : withoutSecrets(run, full);
     return `Result of ${message.name}${message.isError ? " (failed)" : ""}: ${bothEnds(text, shownOfResult)}\n\n`;
   }
   if (message.role !== "assistant") return `User: ${message.text}\n\n`;
@@ -116,6 +120,10 @@ async function entryOf(run: Run, message: Message): Promise<string> {
   const text = message.text === "" ? [] : [message.text];
   const called = calls.length === 0 ? [] : [`Calls: ${calls.join(", ")}`];
   return `Assistant: ${[...text, ...called].join("\n")}\n\n`;
+}
+
+function withoutSecrets({ world }: Run, text: string): string {
+  return world.secrets?.redact(text) ?? text;
 }
 
 interface SummaryParams {
