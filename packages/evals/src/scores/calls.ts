@@ -17,7 +17,7 @@ export type ExpectedCall =
 /**
  * Every call of the attempt in the order of its end, those that failed and were undone too: `result` says what became of
  * it. A call that succeeded and was undone later is left out: with the call around its evaluation, or with an attempt of
- * a chain that began again.
+ * a chain that began again; where undoing that attempt failed, its calls are here.
  */
 export function callsOf(attempt: Pick<Attempt, "events">): readonly ToolInvoked[] {
   const standing = new StandingWork<ToolInvoked>();
