@@ -1,6 +1,6 @@
 // A run that is forked, or goes on adopted, with another context policy: the recorded steps stand, whatever history they had.
 import { definePrompt, defineTool, type ContextPolicy, type EvaluateOptions, type Message } from "@proviso/core";
-import { memoryJournal, type Journal } from "@proviso/journal";
+import { memoryJournal, type Journal, type JournalEntry } from "@proviso/journal";
 import { replay } from "@proviso/journal/testing";
 import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
@@ -125,9 +125,11 @@ it("RSM-1 RSM-3 what an older release ended as too long stays ended so, also ado
     expect(adapterOf(scriptedModel([])).evaluate(longPrompt, { context, run: journal.run("r", { onChange }) })).rejects;
   await using first = memoryJournal();
   await ended(first).toThrow("cannot be shortened");
-  const entries = (await listed(first.entries("r"))).map((entry) =>
-    entry.kind === "ended" ? { ...entry, goesOn: undefined } : entry,
-  );
+  const entries = (await listed(first.entries("r"))).map((entry): JournalEntry => {
+    if (entry.kind !== "ended") return entry;
+    const { goesOn: _goesOn, ...ended } = entry;
+    return ended;
+  });
   await using journal = await journalWith(entries);
   await ended(journal, "adopt").toThrow("cannot be shortened");
   expect(await journal.describe("r")).toMatchObject({ attempts: 1, state: "failed" });

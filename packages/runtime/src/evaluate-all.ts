@@ -14,7 +14,6 @@ import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { trackerOf } from "./budgets.ts";
 import { checkEvaluateOptions, evaluateOptionNames } from "./evaluate-options.ts";
-import { readPolicy } from "./context/policy.ts";
 import { beginFailure, readOption } from "./failures.ts";
 import { checkGivenHistory } from "./history.ts";
 import { onAbort } from "./abort.ts";
@@ -207,12 +206,14 @@ function checked(options: EvaluateAllOptions): EvaluateAllOptions {
   return options;
 }
 
-/** What can be seen of the options of `evaluate` without a prompt is refused as it refuses it, before any is begun. */
+/**
+ * What can be seen of the options of `evaluate` without a prompt is refused as it refuses it, before any is begun. What a
+ * context policy says is read by code that is loaded with the first evaluation that has one.
+ */
 function checkEach(each: EvaluateOptions): void {
-  const { context, session } = each;
+  const { session } = each;
   try {
     checkEvaluateOptions(each);
-    readOption("context", () => context && readPolicy(context));
     readOption("session", () => session && coreOf(session));
     checkGivenHistory(each);
   } catch (error) {

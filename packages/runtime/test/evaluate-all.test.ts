@@ -304,7 +304,6 @@ test.each([
   [{ deadline: 1_000 }, "The option deadline must be a deadline"],
   [{ maxTurns: 0 }, "The option maxTurns must be a positive whole number"],
   [{ settings: { temperature: 3 } }, "The option settings.temperature must be a number from 0 to 2"],
-  [{ context: { window: -1 } }, "The option context.window must be a whole number from 1"],
   [{ messages: [{ role: "x" }] }, "messages[0].text must be a string"],
   [{ continueFrom: [{ role: "x" }] }, "[0].text must be a string"],
   [{ session: {} }, "session"],

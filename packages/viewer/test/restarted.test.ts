@@ -138,7 +138,7 @@ it("VIEW-6 TX-5 what a vetoed call had dispatched is undone with it, and what an
       event: { type, ...of, callId, at: n, seq: n, ran: true, result: { success, message: "" } },
     } as unknown as RunRecord);
   const app = (n: number, callId: string): void =>
-    made.add({ kind: "app", n, at: n, event: noted({ text: callId }), callId } as RunRecord);
+    made.add({ kind: "app", n, runId: "r", at: n, event: noted({ text: callId }), callId });
   for (const [n, callId] of ["a", "b"].entries()) event(n, "tool.requested", callId);
   event(2, "tool.invoked", "a", true);
   app(3, "a");
