@@ -91,6 +91,22 @@ export const recordedMutations: readonly Mutation[] = [
     test: "packages/journal/test/given.test.ts",
   },
   {
+    rule: "RSM-1",
+    breaks: "a run whose key was refused goes on",
+    file: "runtime/src/recording/passing-failures.ts",
+    find: "!ofAnswers.has(error.reason)",
+    replace: "false",
+    test: "packages/journal/test/passing-failures.test.ts",
+  },
+  {
+    rule: "RSM-5",
+    breaks: "an answer that stands is announced once",
+    file: "runtime/src/recording/steps.ts",
+    find: "if (!isFeedback && !isAnnouncement(entry)) break;",
+    replace: "if (!isFeedback) break;",
+    test: "packages/journal/test/answers-announced-once.test.ts",
+  },
+  {
     rule: "RSM-2",
     breaks: "feedback on a kept call stands",
     file: "runtime/src/recording/steps.ts",

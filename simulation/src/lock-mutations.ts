@@ -12,7 +12,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "a lock belongs to the transaction's scope, not to the instance",
-    file: runtime("transactions/transaction.ts"),
+    file: runtime("transactions/lock-all.ts"),
     find: "const others = resources.map((participant) => wantedOf(participant, participant.mode));",
     replace:
       "const others = resources.map((participant) => ({ ...wantedOf(participant, participant.mode), of: lockOf(core) }));",
@@ -37,7 +37,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "a limit does not end a wait for a lock",
-    file: runtime("transactions/transaction.ts"),
+    file: runtime("transactions/lock-all.ts"),
     find: "      waiting.cancel();\n      return ended;",
     replace: "      await waiting.ready;",
   },
@@ -49,7 +49,7 @@ export const lockMutations: readonly Mutation[] = [
   },
   {
     name: "locks are taken in any order",
-    file: runtime("transactions/transaction.ts"),
+    file: runtime("transactions/lock-all.ts"),
     find: ".toSorted((a, b) => a.of.number - b.of.number)",
     replace:
       ".toSorted((a, b) => (a.of.number * 7919 + resources.length * 31) % 13 - ((b.of.number * 7919 + resources.length * 31) % 13))",
@@ -57,8 +57,8 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "those around do not hold what is locked inside",
     file: runtime("transactions/lock.ts"),
-    find: 'if ("lacking" in around || outer.ended || !takesFor(outer, scope)) return around;',
-    replace: 'if ("lacking" in around || outer !== undefined) return around;',
+    find: "if (outer.ended || isOnlyRead || !takesFor(outer, scope)) return passed(outer, wanted);",
+    replace: "if (isOnlyRead || outer.ended !== undefined) return passed(outer, wanted);",
   },
   {
     name: "the body of a transaction does not hold what is first used inside it",
@@ -256,7 +256,7 @@ export const lockMutations: readonly Mutation[] = [
   {
     name: "what a factory has begun stays part of the call that made it",
     file: runtime("transactions/async-context.ts"),
-    find: "const end = (): void => void (place.current = undefined);",
+    find: "const end = (): void => void (place.current = place.attempt = undefined);",
     replace: "const end = (): void => void place;",
   },
   {

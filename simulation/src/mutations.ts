@@ -162,7 +162,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "transactions of one session overlap",
-    file: runtime("transactions/transaction.ts"),
+    file: runtime("transactions/lock-all.ts"),
     find: 'sessionMode === "none" ? [] : [{ of: core.lock,',
     replace: 'sessionMode === "none" ? [] : [{ of: { number: -1, holds: [], queue: [] },',
   },

@@ -117,9 +117,9 @@ export interface GateReport {
   /** "unsettled": the interval, or failures of the surroundings, allow both; or something ended the run early. */
   readonly verdict: Verdict;
   /**
-   * Why the interval alone does not decide: the run ended early ("ended"), more than 1 in 20 rows are unscored
+   * What keeps it unsettled beside its interval: the run ended early ("ended"), more than 1 in 20 rows are unscored
    * ("unscored"), failures of the surroundings would turn it ("outside"), or its labels are no random part ("labels"). Left
-   * out: the interval decides, or there is none.
+   * out: nothing does.
    */
   readonly unsettledBy?: "ended" | "unscored" | "outside" | "labels";
   /** Whether that counts as a pass; false, too, where it had nothing to compare with (`uncompared`). */

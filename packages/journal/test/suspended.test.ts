@@ -160,8 +160,8 @@ describe("a run that waits for a decision", () => {
     expect(secret).toHaveLength(22);
     const shown = JSON.stringify([await listed(journal.entries("r")), logged]) + inspect(error, { depth: 9 });
     expect(shown).not.toContain(secret);
-    expect(logged.filter((of) => JSON.stringify(of).includes("prompt.error"))).toEqual([
-      [expect.objectContaining({ code: "run" }), "prompt.error"],
+    expect(logged.filter((of) => JSON.stringify(of).includes("prompt.suspended"))).toEqual([
+      [expect.objectContaining({ code: "run" }), "prompt.suspended"],
     ]);
   });
 

@@ -1,6 +1,22 @@
 // The evaluations of a batch: which of its prompts are begun, and their results until they are read.
 import type { Prompt, PromptResponse } from "@proviso/core";
-import type { Evaluated } from "./evaluate-all.ts";
+
+/** What became of one prompt. */
+export type Evaluated<Output> =
+  | {
+      readonly ok: true;
+      /** The prompt's place among the prompts, from 0. */
+      readonly index: number;
+      /** What `evaluate` returned. */
+      readonly response: PromptResponse<Output>;
+    }
+  | {
+      readonly ok: false;
+      /** The prompt's place among the prompts, from 0. */
+      readonly index: number;
+      /** What `evaluate` rejected with: an EvaluationFailure, unless an adapter of other making threw. */
+      readonly error: unknown;
+    };
 
 /** Results that may wait unread, for each evaluation that may run. */
 const unreadForEach = 4;

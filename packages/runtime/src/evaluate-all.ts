@@ -7,7 +7,6 @@ import {
   type JournalRun,
   type OutputOf,
   type Prompt,
-  type PromptResponse,
   type ProviderAdapter,
 } from "@proviso/core";
 import { checkOptionNames } from "@proviso/core/provider";
@@ -17,7 +16,7 @@ import { checkEvaluateOptions, evaluateOptionNames } from "./evaluate-options.ts
 import { beginFailure, readOption } from "./failures.ts";
 import { checkGivenHistory } from "./history.ts";
 import { onAbort } from "./abort.ts";
-import { Batch, type EvaluateOne } from "./batch.ts";
+import { Batch, type Evaluated, type EvaluateOne } from "./batch.ts";
 import { openerOf } from "./recording/run-value.ts";
 import { coreOf } from "./session/session-core.ts";
 
@@ -37,23 +36,6 @@ export interface EvaluateAllOptions extends Omit<EvaluateOptions, "run"> {
    */
   readonly run?: ((prompt: Prompt, index: number) => JournalRun | undefined) | undefined;
 }
-
-/** What became of one prompt. */
-export type Evaluated<Output> =
-  | {
-      readonly ok: true;
-      /** The prompt's place among the prompts, from 0. */
-      readonly index: number;
-      /** What `evaluate` returned. */
-      readonly response: PromptResponse<Output>;
-    }
-  | {
-      readonly ok: false;
-      /** The prompt's place among the prompts, from 0. */
-      readonly index: number;
-      /** What `evaluate` rejected with: an EvaluationFailure, unless an adapter of other making threw. */
-      readonly error: unknown;
-    };
 
 /** How far all of them are. */
 export interface EvaluateAllProgress {

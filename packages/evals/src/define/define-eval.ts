@@ -199,7 +199,9 @@ function checkGate(
   if (noWorseBy !== undefined && !(Number.isFinite(noWorseBy) && noWorseBy >= 0)) {
     throw refuse("whose noWorseBy is no number from 0");
   }
-  if (noWorseBy !== undefined && noWorseBy > most - least) throw refuse(`whose noWorseBy is ${noWorseBy}: ${scores}`);
+  // Differences of decimal numbers are not exact.
+  if (noWorseBy !== undefined && noWorseBy > (most - least) * (1 + 1e-9))
+    throw refuse(`whose noWorseBy is ${noWorseBy}: ${scores}`);
 }
 
 /**

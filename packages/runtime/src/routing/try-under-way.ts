@@ -217,7 +217,6 @@ export class TryUnderWay {
     const refused = await this.#send(limit);
     if (refused.failure === undefined || this.#request.signal.aborted) return refused;
     if (this.#room.limits?.lift(limit, this.member.asked, refused) !== true) return refused;
-    this.#isOver = false;
     // What the refused request streamed is no part of the answer.
     const hasStreamed = this.#streamed !== "";
     this.#streamed = "";
@@ -226,6 +225,7 @@ export class TryUnderWay {
     if (this.#usage !== undefined && !(await this.#placedAgain())) return refused;
     // A listener may have aborted the evaluation when it received the reset.
     this.#request.signal.throwIfAborted();
+    this.#isOver = false;
     return this.#send(undefined);
   }
 

@@ -22,14 +22,18 @@ function encodings(secret: string): readonly string[] {
   return [secret, ...behindBackslash(secret), ...jsonTexts(secret), ...urlTexts(secret), ...base64Texts(secret)];
 }
 
+/** What is an escape together with a backslash before it; what stands for itself then is found as it is. */
+const escapeLetters = /^(?:[bfnrt]|u[\da-fA-F]{4})/;
+
 /**
  * Returns what a secret with escaped letters reads as directly behind a backslash, which is read as an escape together with
  * its first letter: none where that is no escape. A short one would be found in many texts.
  */
 function behindBackslash(secret: string): readonly string[] {
-  if (secret.length < shortestPiece) return [];
-  const read = new EscapeReader().read(`\\${secret}`);
-  return read.length > secret.length ? [] : [read];
+  const [first] = escapeLetters.exec(secret) ?? [];
+  if (first === undefined) return [];
+  const read = new EscapeReader().read(`\\${first}`) + secret.slice(first.length);
+  return read.length < shortestPiece ? [] : [read];
 }
 
 /** What JSON may add to a secret, in characters. One of many backslashes would become twice as long each time. */

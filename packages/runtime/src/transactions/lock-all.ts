@@ -1,16 +1,27 @@
 // How a transaction takes its locks, and waits for what is not free.
-import { abortedFailure, isFailure, type Failure } from "../failures.ts";
+import { abortedFailure, isFailure, type Failure, type LimitFailure, type OnStop } from "../failures.ts";
 import { endlessAmong, endlessWait, type NamedLock } from "./endless-wait.ts";
 import { tryAcquire, waitInLine } from "./lock.ts";
-import type { Blocked, LockMode } from "./lock-state.ts";
+import type { Blocked, Lock, LockMode, LockOwner } from "./lock-state.ts";
 import { lockOf, type Participant } from "./snapshots.ts";
-import type { Transaction, TransactionOptions } from "./transaction.ts";
 
 /** The session and the resources whose locks are taken together. */
-export type WantedLocks = Pick<TransactionOptions, "core" | "sessionMode" | "resources">;
+export interface WantedLocks {
+  readonly core: { readonly lock: Lock };
+  /** "none": the transaction around holds it, and nothing inside has asked for it yet. */
+  readonly sessionMode: LockMode | "none";
+  readonly resources: readonly (Participant & { readonly mode: LockMode })[];
+}
+
+/** A transaction, as the wait for its locks sees it. */
+interface Waiter extends LockOwner {
+  readonly host: {
+    within<T>(work: Promise<T>, onStop?: OnStop): Promise<T | LimitFailure>;
+  };
+}
 
 /** Waits for locks in the order in which all take them; undefined: they are held now. A limit ends the wait. */
-export function lockAll(transaction: Transaction, wanted: WantedLocks): Promise<Failure | undefined> | undefined {
+export function lockAll(transaction: Waiter, wanted: WantedLocks): Promise<Failure | undefined> | undefined {
   const locks = inOrder(wanted);
   for (const lock of locks) {
     const blocked = tryAcquire(transaction, lock);
@@ -37,7 +48,7 @@ export function wantedOf({ resource, name, scope }: Participant, mode: LockMode)
 
 /** undefined: it is held now. */
 export async function waitUntilHeld(
-  transaction: Transaction,
+  transaction: Waiter,
   first: Blocked,
   { what, ...wanted }: NamedLock,
 ): Promise<Failure | undefined> {
