@@ -13,10 +13,12 @@ import { checkOptionNames } from "@proviso/core/provider";
 import { describeValue } from "@proviso/core/internal";
 import { trackerOf } from "./budgets.ts";
 import { checkEvaluateOptions, evaluateOptionNames } from "./evaluate-options.ts";
-import { beginFailure } from "./failures.ts";
+import { beginFailure, readOption } from "./failures.ts";
+import { checkGivenHistory } from "./history.ts";
 import { onAbort } from "./abort.ts";
 import { Batch, type Evaluated, type EvaluateOne } from "./batch.ts";
 import { openerOf } from "./recording/run-value.ts";
+import { coreOf } from "./session/session-core.ts";
 
 /** How many prompts are evaluated, and how; the options of `evaluate` hold for each, but `run`, which is asked for each. */
 export interface EvaluateAllOptions extends Omit<EvaluateOptions, "run"> {
@@ -58,8 +60,8 @@ const defaultConcurrency = 16;
  * them together. An abort of `signal` begins nothing more: what runs ends with an AbortedError as its result. Leaving the
  * loop aborts what runs. A source of prompts that throws ends the iteration with its error, after the results of what was
  * begun.
- * @throws {DefinitionError} for prompts that cannot be iterated, a missing adapter, an option that cannot be, or one run
- * for all prompts.
+ * @throws {DefinitionError} for prompts that cannot be iterated, a missing adapter, an option that cannot be, whatever the
+ * prompt, or one run for all prompts.
  */
 export function evaluateAll<Output>(
   prompts: Iterable<Prompt<Output>> | AsyncIterable<Prompt<Output>>,
@@ -186,10 +188,16 @@ function checked(options: EvaluateAllOptions): EvaluateAllOptions {
   return options;
 }
 
-/** The options of `evaluate` are refused as it refuses them, before any prompt is begun. */
+/**
+ * What can be seen of the options of `evaluate` without a prompt is refused as it refuses it, before any is begun. What a
+ * context policy says is read by code that is loaded with the first evaluation that has one.
+ */
 function checkEach(each: EvaluateOptions): void {
+  const { session } = each;
   try {
     checkEvaluateOptions(each);
+    readOption("session", () => session && coreOf(session));
+    checkGivenHistory(each);
   } catch (error) {
     throw beginFailure(error).cause;
   }

@@ -204,6 +204,12 @@ export function givenHistory(options: EvaluateOptions): KnownHistory | undefined
   }
 }
 
+/** Checks what is given of a history, without the prompt. @throws {OptionFault} */
+export function checkGivenHistory({ messages, continueFrom }: EvaluateOptions): void {
+  readOption("messages", () => messages && parseMessages(messages));
+  readOption("continueFrom", () => continueFrom && knownHistory(continueFrom));
+}
+
 /** @throws {DefinitionError} for messages that are none. */
 function knownHistory(from: ContinueFrom): KnownHistory {
   const stored = (): KnownHistory =>

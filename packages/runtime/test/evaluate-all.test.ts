@@ -304,7 +304,10 @@ test.each([
   [{ deadline: 1_000 }, "The option deadline must be a deadline"],
   [{ maxTurns: 0 }, "The option maxTurns must be a positive whole number"],
   [{ settings: { temperature: 3 } }, "The option settings.temperature must be a number from 0 to 2"],
-])("BAT-1 ERR-4 options that cannot be are refused at once: %o", (options, message) => {
+  [{ messages: [{ role: "x" }] }, "messages[0].text must be a string"],
+  [{ continueFrom: [{ role: "x" }] }, "[0].text must be a string"],
+  [{ session: {} }, "session"],
+])("BAT-1 BAT-3 ERR-4 options that cannot be are refused at once: %o", (options, message) => {
   const adapter = Object.keys(options).length === 0 ? {} : { adapter: slowModel(() => 1).adapter };
   const asked = (): unknown => evaluateAll(rows(1), { ...adapter, ...options } as never);
   expect(asked).toThrow(DefinitionError);

@@ -1,6 +1,6 @@
 // A chain begins again with its next model: what the attempt before did is undone, of the run and of evaluations inside
 // its calls.
-import { definePrompt, defineSlice, defineTool, type ProviderAdapter, type Slice } from "@proviso/core";
+import { definePrompt, defineSlice, defineTool, type ProviderAdapter, type RunRecord, type Slice } from "@proviso/core";
 import { memoryJournal } from "@proviso/journal";
 import { createSession, modelAdapter } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
@@ -125,4 +125,30 @@ it("VIEW-6 RTE-8 calls of an attempt that began again are undone, and a summary 
     'app 0 done noted {"text":"inside 2"}',
   ]);
   expect(await reader.summary("r")).toMatchObject({ toolCalls: 8, undone: 5 });
+});
+
+it("VIEW-6 TX-5 what a vetoed call had dispatched is undone with it, and what another one had is not", () => {
+  const of = { sessionId: "s", evaluationId: "e", turn: 1, durationMs: 0, params: {}, name: "note", arguments: "{}" };
+  const made = runRows();
+  const event = (n: number, type: string, callId: string, success = false): void =>
+    made.add({
+      kind: "event",
+      n,
+      at: n,
+      event: { type, ...of, callId, at: n, seq: n, ran: true, result: { success, message: "" } },
+    } as unknown as RunRecord);
+  const app = (n: number, callId: string): void =>
+    made.add({ kind: "app", n, runId: "r", at: n, event: noted({ text: callId }), callId });
+  for (const [n, callId] of ["a", "b"].entries()) event(n, "tool.requested", callId);
+  event(2, "tool.invoked", "a", true);
+  app(3, "a");
+  event(4, "tool.invoked", "b", true);
+  app(5, "b");
+  event(6, "tool.invoked", "a");
+  expect(made.rows.map(({ kind, callId, status }) => `${kind} ${callId} ${status}`)).toEqual([
+    "call a undone",
+    "call b done",
+    "app a undone",
+    "app b done",
+  ]);
 });

@@ -1,12 +1,5 @@
-import {
-  DefinitionError,
-  type FrameworkEvent,
-  type SessionEvent,
-  type Tool,
-  type ToolInvoked,
-  type ToolRequested,
-} from "@proviso/core";
-import { EvaluationsAround, isFrameworkEventType } from "@proviso/core/internal";
+import { DefinitionError, type FrameworkEvent, type SessionEvent, type Tool, type ToolInvoked } from "@proviso/core";
+import { isFrameworkEventType, StandingWork, type Work } from "@proviso/core/internal";
 import type { Attempt, Score } from "../definition.ts";
 import { holds } from "./values.ts";
 
@@ -24,38 +17,29 @@ export type ExpectedCall =
 /**
  * Every call of the attempt in the order of its end, those that failed and were undone too: `result` says what became of
  * it. A call that succeeded and was undone later is left out: with the call around its evaluation, or with an attempt of
- * a chain that began again.
+ * a chain that began again; where undoing that attempt failed, its calls are here.
  */
 export function callsOf(attempt: Pick<Attempt, "events">): readonly ToolInvoked[] {
-  const around = new EvaluationsAround();
+  const standing = new StandingWork<ToolInvoked>();
   const ends: ToolInvoked[] = [];
-  /** How many ends came before each call began, by call. */
-  const before = new Map<string, number>();
   const undone = new Set<ToolInvoked>();
-  const undo = (from: number, isUndone: (call: ToolInvoked) => boolean): void => {
-    for (const call of ends.slice(from)) if (call.result.success && isUndone(call)) undone.add(call);
+  const undo = (work: Work): void => {
+    for (const call of standing.undo(work)) undone.add(call);
   };
   for (const event of attempt.events) {
     if (!isFrameworkEvent(event)) continue;
-    around.add(event);
-    const { evaluationId } = event;
-    if (event.type === "evaluation.restarted") undo(0, (call) => around.isPart(call.evaluationId, { evaluationId }));
-    if (event.type === "tool.requested") before.set(keyOf(event), ends.length);
+    standing.add(event);
+    if (event.type === "evaluation.restarted") undo({ evaluationId: event.evaluationId });
     if (event.type !== "tool.invoked") continue;
-    const key = keyOf(event);
     // A success of the same call was vetoed (TX-5).
-    if (!event.result.success)
-      undo(before.get(key) ?? ends.length, (call) => keyOf(call) === key || around.isPart(call.evaluationId, event));
+    if (event.result.success) standing.keep(event, event);
+    else undo(event);
     ends.push(event);
   }
   return ends.filter((call) => !undone.has(call));
 }
 
 const isFrameworkEvent = (event: SessionEvent): event is FrameworkEvent => isFrameworkEventType(event.type);
-
-function keyOf({ evaluationId, turn, callId }: ToolInvoked | ToolRequested): string {
-  return JSON.stringify([evaluationId, turn, callId]);
-}
 
 /**
  * Scores whether the calls that succeeded are the expected ones, those of nested evaluations included. "exact": these and no

@@ -236,3 +236,27 @@ test("EVL-15 a long input is cut in the reason", () => {
 test("EVL-15 an unknown match is an error", () => {
   expect(() => calls(made(), [], "unordered" as Match)).toThrow('calls has no match "unordered"');
 });
+
+test("EVL-15 of calls that overlap, each failure undoes what it is around, and its own success alone", () => {
+  const of = { sessionId: "s", at: 0, seq: 0, turn: 1, durationMs: 0, params: {}, name: "t", arguments: "{}" };
+  const call = (callId: string, evaluationId = "outer") => ({
+    ...of,
+    evaluationId,
+    callId,
+    ...(evaluationId === "outer" ? {} : { parent: { evaluationId: "outer", callId: evaluationId } }),
+  });
+  const began = (...parts: Parameters<typeof call>) => ({ type: "tool.requested", ...call(...parts) }) as SessionEvent;
+  const ended = (success: boolean, ...parts: Parameters<typeof call>) =>
+    ({ type: "tool.invoked", ran: true, result: { success, message: "" }, ...call(...parts) }) as SessionEvent;
+  const earlier = [began("a"), began("x", "a"), ended(true, "x", "a"), ended(true, "a")];
+  const overlapping = [began("a"), began("b"), began("c"), began("y", "b"), ended(true, "y", "b"), began("z", "a")];
+  const ends = [ended(true, "z", "a"), ended(true, "c"), ended(false, "b"), ended(true, "a"), ended(false, "a")];
+  const left = callsOf({ events: [...earlier, ...overlapping, ...ends] });
+  expect(left.map(({ callId, result }) => `${callId} ${result.success}`)).toEqual([
+    "x true",
+    "a true",
+    "c true",
+    "b false",
+    "a false",
+  ]);
+});

@@ -103,30 +103,29 @@ export class RunFitting implements Fitting {
     const sent = this.#measured(request);
     this.#rate = (known && rateOf(sent, known)) ?? this.#rate;
     const before = estimateOf(sent, known, this.#rate);
-    if (before <= compactAt * this.#room || this.#staysAsRecorded(run)) return request;
     const room = this.#room;
+    if (before <= compactAt * room) return request;
     const plan = this.#plan(request, before, { target: compactTo * room, most: compactAt * room, room });
-    if (Math.min(before, plan.tokens) > this.#room) return this.#tooLong(plan, before);
+    if (Math.min(before, plan.tokens) > room) {
+      return run.tape?.keepsHistory(run, "too-long") === true ? request : this.#tooLong(plan, before);
+    }
     if (isEmpty(plan)) return request;
-    return this.#carryOut(plan, request, { before, why: "threshold" });
+    return (await this.#carryOut(plan, request, { before, why: "threshold" })) ?? request;
   }
 
   async afterRefusal(refused: ModelFailure, request: ModelRequest): Promise<ModelRequest | Failure | undefined> {
     if (refused.failure !== "provider" || refused.reason !== "context_length") return undefined;
     if (this.#refusals >= mostRefusals) return undefined;
-    const run = this.#running();
-    if (this.#staysAsRecorded(run)) return undefined;
-    const before = estimateOf(this.#measured(request), run.knownCost, this.#rate);
-    this.#room = Math.min(this.#room, before);
+    const before = estimateOf(this.#measured(request), this.#running().knownCost, this.#rate);
+    const room = this.#room;
+    this.#room = Math.min(room, before);
     const target = (this.#policy.compactTo / 2) * this.#room;
     const plan = this.#plan(request, before, { target, most: target, room: target });
     if (isEmpty(plan)) return undefined;
-    this.#refusals += 1;
-    return this.#carryOut(plan, request, { before, why: "refused" });
-  }
-
-  #staysAsRecorded(run: Run): boolean {
-    return run.tape?.keepsHistory(run, this.#policy.summary !== undefined) === true;
+    const shorter = await this.#carryOut(plan, request, { before, why: "refused" });
+    if (shorter === undefined) this.#room = room;
+    else this.#refusals += 1;
+    return shorter;
   }
 
   remember(messages: readonly Message[]): void {
@@ -192,17 +191,18 @@ export class RunFitting implements Fitting {
     );
   }
 
+  /** undefined: the history stays as the record has it. */
   async #carryOut(
     plan: Plan,
     request: ModelRequest,
     { before, why }: { readonly before: number; readonly why: "threshold" | "refused" },
-  ): Promise<ModelRequest | Failure> {
+  ): Promise<ModelRequest | Failure | undefined> {
     const run = this.#running();
     const { history } = run;
     const messages = history.messages();
     const rate = before / charactersIn(this.#measured(request));
     const { summary } = this.#policy;
-    // What it waits for ends with the limits: its summary ends before this evaluation, as its record has it.
+    // No race: all that is awaited here ends by the limits itself, and the summary must end first, as in the record.
     const shortened = await shorten(run, messages, {
       plan,
       rate,
@@ -210,7 +210,7 @@ export class RunFitting implements Fitting {
       room: this.#room,
       isReadable: this.#isReadable,
     });
-    if (isFailure(shortened)) return shortened;
+    if (shortened === undefined || isFailure(shortened)) return shortened;
     const { elided, summarised, transcript } = shortened;
     history.replace(shortened);
     const shorter = { ...request, messages: history.request() };

@@ -31,18 +31,19 @@ export interface Shortened {
   readonly transcript: StoredFile;
 }
 
-/** The messages as the plan says, or the limit that was spent on the way. */
+/** The messages as the plan says; the limit that was spent on the way; undefined: the history stays as the record has it. */
 export async function shorten(
   run: Run,
   messages: readonly Message[],
   { plan, rate, summary, room, isReadable }: ToShorten,
-): Promise<Shortened | Failure> {
+): Promise<Shortened | Failure | undefined> {
+  const standIn = await standInFor(run, messages, { plan, rate, summary, room });
+  if (standIn === undefined || isFailure(standIn)) return standIn;
+  if (run.tape?.keepsHistory(run, "shortened") === true) return undefined;
   const transcript = await keepText(run, JSON.stringify(messagesWithoutSecrets(messages, run.world.secrets)), {
     name: `history ${run.evaluationId} ${run.turn}.json`,
     mediaType: "application/json",
   });
-  const standIn = await standInFor(run, messages, { plan, rate, summary, room });
-  if (isFailure(standIn)) return standIn;
   const now: (Message | undefined)[] = [...messages];
   for (const place of plan.stubs) now[place] = await stubOf(run, messages[place] as ToolMessage, isReadable);
   for (const place of plan.replaced) now[place] = undefined;
@@ -58,12 +59,12 @@ export async function shorten(
   };
 }
 
-/** What stands for all that gave way, then and now. */
+/** What stands for all that gave way, then and now; undefined: the history stays. */
 async function standInFor(
   run: Run,
   messages: readonly Message[],
   { plan, rate, summary: options, room }: Omit<ToShorten, "isReadable">,
-): Promise<StandIn | Failure> {
+): Promise<StandIn | Failure | undefined> {
   const given = plan.replaced.map((place) => messages[place] as Message);
   const earlier = given.map(standInOf).filter((one) => one !== undefined);
   const fresh = given.filter((message) => standInOf(message) === undefined);
@@ -79,6 +80,6 @@ async function standInFor(
   if (options === undefined || fresh.length === 0) return unsummarised;
   const ofOne = Math.min(most, Math.floor(options.maxTokens / rate));
   const made = await summarise(run, options, { messages: fresh, earlier: summary, most: ofOne, room });
-  if (isFailure(made)) return made;
-  return made === undefined ? unsummarised : { count, summarised: count, summary: made };
+  if (made === undefined || isFailure(made)) return made;
+  return made === "" ? unsummarised : { count, summarised: count, summary: made };
 }

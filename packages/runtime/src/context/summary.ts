@@ -33,7 +33,10 @@ export interface ToSummarise {
   readonly room: number;
 }
 
-/** The summary; undefined where none could be made; the limit that is spent, which ends the evaluation. */
+/**
+ * The summary, "" where none could be made; the limit that is spent, which ends the evaluation; undefined: the record goes
+ * on without this summary, so that the history stays.
+ */
 export async function summarise(
   run: Run,
   options: SummaryOptions,
@@ -41,7 +44,7 @@ export async function summarise(
 ): Promise<string | Failure | undefined> {
   const adapter = options.adapter ?? run.adapter;
   const internals = internalsOf(adapter);
-  if (internals === undefined) return undefined;
+  if (internals === undefined) return "";
   try {
     const room = adapter === run.adapter ? of.room : await roomOf(internals);
     const free = (room - promptTokens - options.maxTokens) / usualRate / margin;
@@ -50,13 +53,14 @@ export async function summarise(
     const entries = await run.limits.race(reading, "request");
     if (isFailure(entries)) return entries;
     for (const conversation of piecesOf(entries, Math.max(shortestPiece, Math.floor(free)))) {
+      if (run.tape?.keepsHistory(run, "summary") === true) return undefined;
       const { output } = await internals.evaluate(
         summaryPrompt(options, { conversation, earlier: summary }),
         { expect: { outputTokensPerTurn: { p90: options.maxTokens } } },
         nestingIn(run),
       );
       const text = withoutSecrets(run, output).trim();
-      if (text === "") return undefined;
+      if (text === "") return "";
       summary = text.slice(0, wholeCharacters(text, of.most));
     }
     return summary;
@@ -64,7 +68,7 @@ export async function summarise(
     const why = failureBehind(error);
     if (isFailure(why) && ["deadline", "aborted", "budget"].includes(why.stop)) return { ...why, phase: "request" };
     run.log("warn", { turn: run.turn, error: messageOf(error) }, "history.summary.failed");
-    return undefined;
+    return "";
   }
 }
 

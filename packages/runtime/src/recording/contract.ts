@@ -28,6 +28,7 @@ import type { Limits } from "../limits.ts";
 import type { Attempts } from "../attempts.ts";
 import type { SessionCore } from "../session/session-core.ts";
 import type { PendingEvent, Transaction, TransactionOptions } from "../transactions/transaction.ts";
+import type { HistoryStep } from "./history-steps.ts";
 import type { PolicyStep } from "./entries.ts";
 
 /** What came of an evaluation. */
@@ -198,10 +199,12 @@ export interface Tape<Run> extends TapeNumbers {
   /** Why an answer is not whole, where a budget's limit is the reason. `text`: that of the answer, if there is one. */
   cut(run: Run, ask: () => Failure | undefined, text?: string): Failure | undefined;
   /**
-   * Whether the history stays as it is before what comes next: the record has no such shortening of it there, and may differ
-   * from what there is now. `summarises`: whether there would be a summary.
+   * Asked before the evaluation does this to its history. true: the record goes on without it, and may differ from what there
+   * is now, so that the history stays as it is; the record is marked as adopted for that.
    */
-  keepsHistory(run: Run, summarises: boolean): boolean;
+  keepsHistory(run: Run, step: HistoryStep): boolean;
+  /** Whether a refused request goes out once more as it is, since the record has it again with a shortened history. */
+  repeats(run: Run): boolean;
   /** Whether a refused request goes out once more without its limit. `lift`: takes the limit away where there is one. */
   lifts(run: Run, lift: () => boolean): boolean;
   /** Whether the next request is answered from the record, so that it waits for no pace. */

@@ -12,7 +12,7 @@ import { InsideAnswers } from "./inside-answers.ts";
 import type { OpenedSource, RunSource } from "./run-source.ts";
 
 /** A tape that appends nothing: all that is asked of it comes from a record. */
-export class ReadTape {
+export abstract class ReadTape {
   readonly #secrets: RunSource["secrets"];
   readonly runId: string;
   readonly attempt: number;
@@ -93,6 +93,13 @@ export class ReadTape {
 
   keepsHistory(): boolean {
     return false;
+  }
+
+  /** Milliseconds before a refused request is made again; undefined: it is not. */
+  abstract delay(run: Run): number | undefined;
+
+  repeats(run: Run): boolean {
+    return this.delay(run) !== undefined;
   }
 
   isKept(): boolean {

@@ -8,6 +8,7 @@ import type { NumberedEvent } from "./contract.ts";
 import type { EntryContent, JournalEntry, RecordedEvent } from "./entries.ts";
 import type { PendingEvent } from "../transactions/transaction.ts";
 import { TapeFault } from "./fault.ts";
+import { goesOnWith, isOfShortening, isOfSummary, type HistoryStep } from "./history-steps.ts";
 import { emitEntry } from "./kept-calls.ts";
 import { TapeEntries } from "./tape-entries.ts";
 
@@ -16,16 +17,6 @@ const derived = new Set(["text.delta", "text.reset", "output.delta", "reasoning.
 
 function isDerived({ type }: { readonly type: string }): boolean {
   return derived.has(type);
-}
-
-/** Whether a summary of the history begins here: its id is made up. */
-function isOfSummary(entry: JournalEntry): boolean {
-  return entry.kind === "drew" && typeof entry.value === "string";
-}
-
-/** Whether the history was shortened here, without a summary or behind it. */
-function isShortening(entry: JournalEntry): boolean {
-  return entry.kind === "event" && entry.event.type === "history.compacted";
 }
 
 /** What is counted anew in each attempt. */
@@ -54,7 +45,8 @@ export class TapeEvents extends TapeEntries {
         event.at = this.now;
         return { event: run.core.number(event), isEmitted: this.isReplay };
       }
-      if (event.type === "provider.requested") this.#passShortening();
+      if (event.type === "provider.requested") this.#passHistory(isOfShortening, event.type);
+      if (event.type === "history.compacted") this.#passHistory(isOfSummary, event.type);
       const recorded = this.prefix.peek();
       if (recorded !== undefined) return this.#keptEvent(run, event, recorded);
       this.goLive();
@@ -71,21 +63,30 @@ export class TapeEvents extends TapeEntries {
     else this.goLive();
   }
 
-  keepsHistory(run: Run, summarises: boolean): boolean {
-    const next = this.isLive || run.isInside ? undefined : this.prefix.look();
-    if (next === undefined || next.kind === "stopped" || !this.isAdopted(next)) return false;
-    if (summarises ? isOfSummary(next) : isShortening(next)) return false;
+  keepsHistory(run: Run, step: HistoryStep): boolean {
+    const next = this.#adoptedNext(run);
+    if (next === undefined || next.kind === "stopped" || goesOnWith[step](next)) return false;
     this.differ(next, { what: "event", path: "type", recorded: next.kind, now: "history.compacted" });
     return true;
   }
 
-  /** Passes what shortened the recorded history where that is not shortened now: its summaries, and the event. */
-  #passShortening(): void {
+  repeats(run: Run): boolean {
+    const next = this.#adoptedNext(run);
+    return next !== undefined && isOfShortening(next);
+  }
+
+  /** What the record goes on with, where that may differ from what there is now. */
+  #adoptedNext({ isInside }: Run): JournalEntry | undefined {
+    const next = this.isLive || isInside ? undefined : this.prefix.look();
+    return next !== undefined && this.isAdopted(next) ? next : undefined;
+  }
+
+  /** Passes what shortened the recorded history, as far as the history is not shortened like that now. */
+  #passHistory(isPassed: (entry: JournalEntry) => boolean, now: string): void {
     for (;;) {
       const next = this.prefix.peek();
-      if (next === undefined || this.main === undefined || !this.isAdopted(next)) return;
-      if (!isOfSummary(next) && !isShortening(next)) return;
-      this.differ(next, { what: "event", path: "type", recorded: next.kind, now: "provider.requested" });
+      if (next === undefined || this.main === undefined || !this.isAdopted(next) || !isPassed(next)) return;
+      this.differ(next, { what: "event", path: "type", recorded: next.kind, now });
       this.prefix.take(next.kind);
       emitEntry(next, this.deliveryTo(this.main));
     }

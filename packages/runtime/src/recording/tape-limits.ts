@@ -21,8 +21,8 @@ export interface LimitRecord {
   goesOn(): boolean;
   /** Takes a limit that the record says was met by this question now; undefined: none. */
   takeStop(by: Asked): Failure | undefined;
-  /** A limit was met. */
-  meet(by: Asked, why: Failure): void;
+  /** Takes a limit that was met now: the record has it where it ends. */
+  recordStop(by: Asked, why: Failure): void;
   /**
    * What earlier attempts spent that the evaluation does not come to again, for its own budget, once; undefined: nothing
    * more.
@@ -103,7 +103,7 @@ export class RecordedLimits implements Limits {
     }
     const racing = this.#limits.race(work, phase, (fired) => {
       const stopped = onStop?.(fired) ?? fired;
-      this.#record.meet("race", stopped);
+      this.#record.recordStop("race", stopped);
       return stopped;
     });
     // Only the turn of an agent that is read from a record ends like that; else there is one promise less.
@@ -123,7 +123,7 @@ export class RecordedLimits implements Limits {
   }
 
   #granted(granted: Granted | Failure): Granted | Failure {
-    if (isFailure(granted)) this.#record.meet("reserve", granted);
+    if (isFailure(granted)) this.#record.recordStop("reserve", granted);
     return granted;
   }
 
@@ -133,7 +133,7 @@ export class RecordedLimits implements Limits {
       if (before !== undefined || this.#record.isReplay) return before;
     }
     const why = this.#record.goesOn() ? this.#limits.stopped(phase) : this.#askedNow(ask);
-    if (why !== undefined) this.#record.meet(by, why);
+    if (why !== undefined) this.#record.recordStop(by, why);
     return why;
   }
 

@@ -43,7 +43,7 @@ export class TapeStops extends TapeCalls implements LimitRecord {
     return spentBefore(this.opened.entries, this.prefix.own, this.unansweredSoFar);
   }
 
-  meet(by: Asked, why: Failure): void {
+  recordStop(by: Asked, why: Failure): void {
     // A limit that only ends the wait for closing is not recorded.
     if (this.fault !== undefined || this.main === undefined || this.main.ended || this.isStopped) return;
     this.isStopped = true;
@@ -63,7 +63,7 @@ export class TapeStops extends TapeCalls implements LimitRecord {
     // What a turn's own failure has stopped has met no limit.
     if (run.isInside || this.turn?.hasFailed() === true) return;
     // An evaluation inside the call, or its handler, may have met the limit first.
-    if (stop?.stop === "deadline" || stop?.stop === "aborted" || stop?.stop === "budget") this.meet("race", stop);
+    if (stop?.stop === "deadline" || stop?.stop === "aborted" || stop?.stop === "budget") this.recordStop("race", stop);
     const content = this.#stoppedThem;
     [this.#overlapping, this.#stoppedThem] = [false, undefined];
     if (content !== undefined) this.append(this.evaluationId, content);

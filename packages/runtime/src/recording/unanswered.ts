@@ -57,7 +57,7 @@ export function unansweredBefore(
 
 /**
  * Returns what a run has spent that its evaluation does not come to again: requests without an answer, and all that
- * evaluations inside its calls did which stand. `own` are the evaluations that it comes to.
+ * evaluations inside its calls did which stand. `own` are the evaluations whose entries it takes itself.
  */
 export function spentBefore(
   standing: readonly JournalEntry[],

@@ -57,6 +57,7 @@ export async function askUntilAnswered(
       const lift = (): boolean => work.liftLimit(answer);
       if (run.tape === undefined ? lift() : run.tape.lifts(run, lift)) continue;
       const shorter = run.context && (await run.context.afterRefusal(answer, request));
+      if (shorter === undefined && run.tape?.repeats(run) === true) continue;
       if (shorter === undefined) return refusedRequest(answer);
       if (isFailure(shorter)) return shorter;
       const prepared = run.files === undefined ? shorter : await run.files.prepare(shorter, provider);

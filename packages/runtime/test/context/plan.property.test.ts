@@ -123,7 +123,7 @@ test("CTX-4 CTX-5 random histories are shortened in order, as far as they have t
 
       const run = bareRun({ evaluationId: "e", turn: 1, history: { question } });
       const now = await shorten(run, messages, { plan, rate: 1, summary: undefined, room, isReadable: true });
-      if (!("messages" in now)) throw new Error("It came to a failure.");
+      if (now === undefined || !("messages" in now)) throw new Error("It came to a failure.");
       expect(parseMessages(now.messages)).toHaveLength(
         messages.length - plan.replaced.length + (plan.replaced.length === 0 ? 0 : 1),
       );

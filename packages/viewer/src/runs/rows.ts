@@ -1,7 +1,7 @@
 // 1. Each record is looked at once; what a row needs of earlier ones is kept by evaluation and call.
 // 2. A row is changed in place while records of it come; its place in the list never changes.
 import type { FrameworkEvent, RunRecord, Usage } from "@proviso/core";
-import { EvaluationsAround, type UndoneWhole } from "@proviso/core/internal";
+import { StandingWork, type Work } from "@proviso/core/internal";
 import { cut, firstLine, noticeTitle, promptTitle, shownJson, waitTitle } from "./titles.ts";
 
 /** One line of a run: a request with its answer, a call with its result. */
@@ -62,7 +62,8 @@ export function runRows(): RunRows {
 class RowMaker {
   readonly rows: Row[] = [];
   readonly #seen = new Map<string, Seen>();
-  readonly #around = new EvaluationsAround();
+  /** The calls that succeeded, and what they dispatched. */
+  readonly #standing = new StandingWork<Row>();
   #last = "";
 
   add(record: RunRecord): void {
@@ -73,7 +74,9 @@ class RowMaker {
         const { type, ...payload } = record.event;
         const title = cut(`${type} ${shownJson(payload)}`);
         const of = { evaluationId: this.#last, callId: record.callId };
-        return void this.#row("app", record, { ...of, title, status: "done", durationMs: 0 });
+        const row = this.#row("app", record, { ...of, title, status: "done", durationMs: 0 });
+        if (of.callId !== undefined) this.#standing.keep(row, of);
+        return;
       }
       case "unreadable":
         return void this.#row("unreadable", record, { title: cut(record.problem), status: "failed", durationMs: 0 });
@@ -104,6 +107,7 @@ class RowMaker {
 
   #event(n: number, event: FrameworkEvent): void {
     const seen = this.#evaluation(event);
+    this.#standing.add(event);
     this.#last = event.evaluationId;
     const place = { n, at: event.at };
     const { evaluationId } = event;
@@ -150,7 +154,6 @@ class RowMaker {
   #evaluation({ evaluationId, parent }: FrameworkEvent): Seen {
     const known = this.#seen.get(evaluationId);
     if (known !== undefined) return known;
-    this.#around.add({ evaluationId, parent });
     const around = parent === undefined ? undefined : this.#seen.get(parent.evaluationId);
     const depth = parent === undefined ? 0 : (around?.depth ?? 0) + 1;
     const seen: Seen = { depth, turn: 0, request: undefined, open: new Map() };
@@ -221,18 +224,13 @@ class RowMaker {
     row.until = place.n;
     row.durationMs = event.durationMs;
     row.status = event.result.success ? "done" : event.ran ? "undone" : "not-run";
-    if (row.status === "undone") this.#undo({ evaluationId, callId }, row);
+    if (row.status === "done") this.#standing.keep(row, event);
+    else if (row.status === "undone") this.#undo(event);
   }
 
-  /** Calls that succeeded, and what they dispatched, are undone with what they are part of. `from`: no row before it is. */
-  #undo(whole: UndoneWhole, from?: Row): void {
-    for (let at = this.rows.length - 1; at >= 0; at--) {
-      const row = this.rows[at] as Row;
-      if (row === from) return;
-      // A call that the provider ran has no id here, and is not undone.
-      const isOfCall = (row.kind === "call" || row.kind === "app") && row.callId !== undefined;
-      if (isOfCall && row.status === "done" && this.#around.isPart(row.evaluationId, whole)) row.status = "undone";
-    }
+  /** Calls that succeeded, and what they dispatched, are undone with the call or the evaluation that they are part of. */
+  #undo(work: Work): void {
+    for (const row of this.#standing.undo(work)) row.status = "undone";
   }
 
   #ended(place: Place, seen: Seen, event: EventOf<"prompt.executed" | "prompt.failed">): void {
