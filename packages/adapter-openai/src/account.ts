@@ -6,11 +6,8 @@ import type { CheckedOptions } from "./options.ts";
 /** Marks what `fromResponses` keeps for replay. */
 export const responsesItems = "openai.responses";
 
-/** What identifies an account while the program runs: its address and key, or a client whose key cannot be read. */
-type Identity = string | object;
-
-/** The accounts that made the items of an answer; kept in memory alone, because an identity holds the key. */
-const makers = new WeakMap<object, Identity>();
+/** The accounts that made the items of an answer; kept in memory alone, because what identifies one holds the key. */
+const makers = new WeakMap<object, string>();
 
 /**
  * An account at a service, which alone can look up what it has stored, and open what it has sealed. Sources:
@@ -19,7 +16,8 @@ const makers = new WeakMap<object, Identity>();
 export class Account {
   /** The host of the service. It is written beside the items of an answer, where a saved conversation has it too. */
   readonly service: string;
-  readonly #identity: Identity;
+  /** The address, organization and key. Clients whose key cannot be read count as one account: a refusal teaches them. */
+  readonly #identity: string;
   readonly #unknown = new UnknownItems((items) =>
     listAt(items, "items")
       .map((item) => textAt(item, "id"))
@@ -27,10 +25,9 @@ export class Account {
   );
   #refusals = 0;
 
-  constructor({ baseURL, apiKey, client, organization }: Omit<CheckedOptions, "account">) {
+  constructor({ baseURL, apiKey, organization }: Omit<CheckedOptions, "account">) {
     this.service = baseURL === undefined ? "api.openai.com" : new URL(baseURL).host;
-    const isReadable = apiKey !== undefined || client === undefined;
-    this.#identity = isReadable ? [this.service, organization, apiKey].join("\n") : client;
+    this.#identity = [this.service, organization, apiKey].join("\n");
   }
 
   /** Grows with every refusal that was learned from: what was made of messages before is out of date then. */

@@ -94,14 +94,20 @@ function limitKey({ extraBody, ...options }: CheckedOptions): LimitKey {
   const stated = (["max_tokens", "max_completion_tokens"] as const).find((key) => extraBody?.[key] !== undefined);
   if (stated !== undefined) return stated;
   const host = compatibleService(options);
-  const isOpenAIs = host === undefined || ownHost.test(host) || ownModel.test(options.model);
+  const isOpenAIs =
+    host === undefined || ownHost.test(host) || ownModel.test(options.model) || isAzureClient(options.client);
   return isOpenAIs ? "max_completion_tokens" : "max_tokens";
 }
 
 /** The hosts of OpenAI's regions, of Azure's clouds and of gateways before them. */
 const ownHost = /(^|\.)(openai\.com|azure\.(com|us|cn)|azure-api\.(net|us|cn))(:\d+)?$/;
 /** The names of OpenAI's models, also behind the name of a route or a vendor; its open models are run by others. */
-const ownModel = /(^|[/:.])(gpt-(?!oss)|chatgpt-|codex-|o\d)/i;
+const ownModel = /(^|[/:._])(gpt-(?!oss)|chatgpt-|codex-|o\d)/i;
+
+/** Whether it is an `AzureOpenAI`, whose address and deployment may have any name. */
+function isAzureClient(client: CheckedOptions["client"]): boolean {
+  return client !== undefined && "apiVersion" in client && client.apiVersion !== "";
+}
 
 function choiceOf(toolChoice: ModelRequest["toolChoice"]): unknown {
   return typeof toolChoice === "object" ? { type: "function", function: { name: toolChoice.tool } } : toolChoice;

@@ -71,6 +71,20 @@ describe("RSN-3 what one account made is rebuilt for another", () => {
     for (const request of [2, 3]) expect(sentTo(simulator, request)).toEqual([...replayed, "One.", "And now?"]);
     expect(simulator.requests).toHaveLength(4);
   });
+
+  test("also through clients whose key is a function, which nothing can read", async () => {
+    await using simulator = await startSimulator({ steps: [calls, { text: "One." }, { text: "Still." }] });
+    const { baseURL } = simulator;
+    const adapterOf = () =>
+      openai({
+        model: "gpt-5.4",
+        api: "responses",
+        client: new OpenAI({ baseURL, apiKey: async () => keys.one }),
+      });
+    const { messages } = await adapterOf().evaluate(howMany);
+    await adapterOf().evaluate("And now?", { messages });
+    expect(sentTo(simulator, 2)).toEqual([...replayed, "One.", "And now?"]);
+  });
 });
 
 const unknownItem = (message: string, code: string | null, status = 400): SimulatorStep => ({

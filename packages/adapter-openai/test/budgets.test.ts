@@ -1,6 +1,7 @@
 import { openai, openaiModel, type OpenAIOptions } from "@proviso/adapter-openai";
 import { definePrompt, isEvaluationFailure, trackBudget } from "@proviso/core";
 import { startSimulator, type Simulator } from "@proviso/simulator";
+import { AzureOpenAI } from "openai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -88,6 +89,22 @@ test.each([
   }) as typeof globalThis.fetch;
   await openai({ model, api: "chat", apiKey: "k", baseURL, fetch, maxOutputTokens: 50 }).evaluate("Count.");
   expect(Object.keys(sent as object).filter((key) => key.startsWith("max_"))).toEqual([name]);
+});
+
+test("LIM-10 a client of Azure sends a length as its deployments take it, whatever their names and addresses are", async () => {
+  const sent: string[] = [];
+  const choices = [{ index: 0, message: { role: "assistant", content: "x" }, finish_reason: "stop" }];
+  const client = new AzureOpenAI({
+    apiKey: "k",
+    apiVersion: "2024-10-21",
+    baseURL: "https://models.corp.internal/openai",
+    fetch: async (_, init) => {
+      sent.push(...Object.keys(JSON.parse(init?.body as string) as object).filter((key) => key.startsWith("max_")));
+      return Response.json({ choices });
+    },
+  });
+  await openai({ model: "reasoner", api: "chat", client, maxOutputTokens: 50 }).evaluate("Count.");
+  expect(sent).toEqual(["max_completion_tokens"]);
 });
 
 test("LIM-10 a server that knows max_tokens alone is asked by that name, where extraBody has it", async () => {

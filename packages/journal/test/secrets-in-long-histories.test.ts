@@ -5,6 +5,7 @@ import { modelAdapter } from "@proviso/runtime";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { listed } from "./support.ts";
 
 const secret = "hunter2-is-the-secret";
 const filler = "a line of a log\n".repeat(400);
@@ -82,7 +83,7 @@ it.each([0, 1_935, 1_945, 1_955, 1_990, 3_500])(
     const calls = Array.from({ length: 4 }, (): ScriptedStep => ({ toolCalls: [{ name: "note", arguments: {} }] }));
     await evaluate([...calls, { text: "Done." }]);
     expect(summaries.length).toBeGreaterThan(0);
-    for (const shown of [...summaries, JSON.stringify(await Array.fromAsync(journal.entries("r")))])
+    for (const shown of [...summaries, JSON.stringify(await listed(journal.entries("r")))])
       expect(shown).not.toMatch(/hunter2|is-the-secret/u);
     expect((await evaluate([])).text).toBe("Done.");
   },

@@ -6,7 +6,7 @@ import { createSession, modelAdapter } from "@proviso/runtime";
 import { fallback } from "@proviso/runtime/routing";
 import { scriptedModel, type ScriptedStep } from "@proviso/runtime/testing";
 import { journalRuns } from "@proviso/viewer";
-import { runRows, stateAt } from "@proviso/viewer/runs";
+import { runRows, stateAt, type RunRow } from "@proviso/viewer/runs";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { listed, noted, statesOf } from "./support.ts";
@@ -151,4 +151,16 @@ it("VIEW-6 TX-5 what a vetoed call had dispatched is undone with it, and what an
     "app a undone",
     "app b done",
   ]);
+});
+
+it("VIEW-9 VIEW-6 a page that takes the changed rows after each record has those of a page that takes all", async () => {
+  const { records } = await begunAgain();
+  const [growing, whole] = [runRows(), runRows()];
+  const shown: RunRow[] = [];
+  for (const record of records) {
+    growing.add(record);
+    for (const [place, row] of growing.changedSince(record.n - 1)) shown[place] = { ...row };
+    whole.add(record);
+  }
+  expect(shown).toEqual(whole.rows);
 });

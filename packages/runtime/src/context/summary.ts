@@ -111,7 +111,7 @@ function piecesOf(entries: readonly string[], most: number): readonly string[] {
   return pieces;
 }
 
-/** Without secrets: no cut leaves a part of one, and a record, which shows none, has the same texts. */
+/** A message as text, without secrets: no cut leaves a part of one, and a record, which shows none, has the same texts. */
 async function entryOf(run: Run, given: Message): Promise<string> {
   const [message = given] = messagesWithoutSecrets([given], run.world.secrets);
   if (message.role === "tool") {

@@ -3,6 +3,7 @@
 import type { Observer, Step } from "@proviso/core";
 import { isThenable, messageOf, surround, type SurroundingObserver } from "@proviso/core/internal";
 import type { LogLevel } from "../logging.ts";
+import { outsideAttempt } from "../transactions/async-context.ts";
 import type { Observers } from "./observers.ts";
 
 /** What the observers of an evaluation need of it. */
@@ -122,21 +123,22 @@ function watch(returned: PromiseLike<unknown>, shown: Promise<unknown> | undefin
   });
 }
 
-/** Calls one member of each observer. */
+/** Calls one member of each observer. Nothing waits for what it begins. */
 export function callEach(
   observers: Observers,
   observed: Observed,
   member: keyof Observer,
   call: (observer: Observer) => unknown,
 ): void {
-  for (const one of observers.all) {
+  const callOne = (one: Observer): void => {
     try {
       const returned = call(one);
       if (isThenable(returned)) returned.then(undefined, (error: unknown) => failed(observed, member, error));
     } catch (error) {
       failed(observed, member, error);
     }
-  }
+  };
+  outsideAttempt(() => observers.all.forEach(callOne));
 }
 
 async function promised<T>(work: () => T | Promise<T>): Promise<T> {

@@ -277,16 +277,21 @@ test("RTE-8 TX-12 what an approver, a checker or a model begins over what the at
   });
 });
 
-test("RTE-8 what a listener begins over the session waits for the attempt", async () => {
-  const { chain, model, until } = world();
+test.each(["a listener", "an observer"])("RTE-8 what %s begins over the session waits for the attempt", async (who) => {
+  const { model, until } = world();
   const session = createSession({ slices: [notes] });
   const { resources, stock } = await open();
   let begun: Promise<unknown> | undefined;
-  session.on("tool.invoked", ({ callId }) => {
-    if (callId !== "a") return;
+  const receive = (event: { readonly type: string; readonly callId?: string }): void => {
+    if (event.type !== "tool.invoked" || event.callId !== "a") return;
     begun = model([call("stock", "b"), good]).evaluate(promptOf("title", [adding("stock")]), { session, resources });
-  });
-  const adapter = chain([call("stock", "a"), { ...bad, afterMs: 1_000 }], [good]);
+  };
+  if (who === "a listener") session.on("*", receive as never);
+  const observers = who === "a listener" ? [] : [{ event: receive as never }];
+  // What calls observers is loaded with the first one, in real time.
+  await modelAdapter(scriptedModel([good]), { observers: [{ event: () => {} }] }).evaluate("Hi.");
+  const adapters = [model([call("stock", "a"), { ...bad, afterMs: 1_000 }]), model([good])];
+  const adapter = fallback(adapters, { on: ["output"], observers });
   await until(adapter.evaluate(promptOf("p", [adding("stock")]), { session, resources }));
   await until(begun as Promise<unknown>);
   expect([stock.items, session.get(notes)]).toEqual([["b"], ["b"]]);

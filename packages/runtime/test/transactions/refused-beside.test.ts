@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { Counter, CounterKey, noted, notes, promptOf, toolOf } from "./support.ts";
 
-const call = (name: string, of: unknown = {}) => ({ name, arguments: of });
+const call = (name: string, of: object = {}) => ({ name, arguments: of });
 const refused = call("free", { n: "no number" });
 
 test.each<readonly [string, readonly ReturnType<typeof call>[]]>([

@@ -40,6 +40,8 @@ export interface RunRows {
   add(record: RunRecord): void;
   /** The rows so far: one list, which grows; its rows change in place. */
   readonly rows: readonly RunRow[];
+  /** The rows that are new or have changed since record `n`, each with its place in the list, in order. */
+  changedSince(n: number): readonly (readonly [place: number, row: RunRow])[];
 }
 
 type Row = { -readonly [K in keyof RunRow]: RunRow[K] };
@@ -56,7 +58,7 @@ interface Seen {
 /** Makes rows as the records come: give it each record in order, and read the rows at any time. */
 export function runRows(): RunRows {
   const maker = new RowMaker();
-  return { add: (record) => maker.add(record), rows: maker.rows };
+  return { add: (record) => maker.add(record), rows: maker.rows, changedSince: (n) => maker.changedSince(n) };
 }
 
 class RowMaker {
@@ -64,6 +66,8 @@ class RowMaker {
   readonly #seen = new Map<string, Seen>();
   /** The calls that succeeded, and what they dispatched. */
   readonly #standing = new StandingWork<Row>();
+  /** The record that changed a row which was no record of it: it undid what the row is about, or ended its evaluation. */
+  readonly #changedBy = new WeakMap<Row, number>();
   #last = "";
 
   add(record: RunRecord): void {
@@ -83,6 +87,12 @@ class RowMaker {
       case "state":
         return;
     }
+  }
+
+  changedSince(n: number): readonly (readonly [place: number, row: RunRow])[] {
+    return this.rows.flatMap((row, place) =>
+      row.until > n || (this.#changedBy.get(row) ?? n) > n ? [[place, row] as const] : [],
+    );
   }
 
   #row(kind: RunRow["kind"], at: { readonly n: number; readonly at: number }, more: Partial<Row>): Row {
@@ -146,7 +156,7 @@ class RowMaker {
       case "transaction.failed":
         return this.#notice(place, event);
       case "evaluation.restarted":
-        this.#undo({ evaluationId });
+        this.#undo(place, { evaluationId });
         return this.#notice(place, event);
     }
   }
@@ -225,12 +235,15 @@ class RowMaker {
     row.durationMs = event.durationMs;
     row.status = event.result.success ? "done" : event.ran ? "undone" : "not-run";
     if (row.status === "done") this.#standing.keep(row, event);
-    else if (row.status === "undone") this.#undo(event);
+    else if (row.status === "undone") this.#undo(place, event);
   }
 
   /** Calls that succeeded, and what they dispatched, are undone with the call or the evaluation that they are part of. */
-  #undo(work: Work): void {
-    for (const row of this.#standing.undo(work)) row.status = "undone";
+  #undo({ n }: Place, work: Work): void {
+    for (const row of this.#standing.undo(work)) {
+      row.status = "undone";
+      this.#changedBy.set(row, n);
+    }
   }
 
   #ended(place: Place, seen: Seen, event: EventOf<"prompt.executed" | "prompt.failed">): void {
@@ -240,8 +253,11 @@ class RowMaker {
       ? firstLine(event.text ?? shownJson(event.output))
       : cut(`${event.code}: ${firstLine(event.message)}`);
     this.#row("end", place, { evaluationId, title, status: isDone ? "done" : "failed", usage, durationMs });
-    for (const row of seen.open.values()) if (row.status === "running") end(row, "failed", event.at);
-    if (seen.request?.status === "running") end(seen.request, "failed", event.at);
+    for (const row of [...seen.open.values(), ...(seen.request === undefined ? [] : [seen.request])]) {
+      if (row.status !== "running") continue;
+      end(row, "failed", event.at);
+      this.#changedBy.set(row, place.n);
+    }
   }
 
   #notice(place: Place, event: FrameworkEvent): void {

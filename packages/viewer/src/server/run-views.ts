@@ -158,12 +158,6 @@ export class RunView implements RowsOf {
 
   /** Returns the rows that changed, and those that are new, since the rows ended with record `n`. */
   changedSince(n: number): readonly PlacedRow[] {
-    const changed: PlacedRow[] = [];
-    // Only the last rows of a long run change.
-    for (let at = this.rows.length - 1; at >= 0; at--) {
-      const row = this.rows[at] as RunRows["rows"][number];
-      if (row.until > n) changed.push([at, row]);
-    }
-    return changed.reverse();
+    return this.#made.changedSince(n);
   }
 }
