@@ -103,9 +103,10 @@ export function providerOf(
     }),
     generate: async (request: ModelRequest) => {
       const loaded = await (call ??= load());
+      const since = loaded.unknown.lessons;
       const answer = await generate(loaded, request, warn);
       if (answer.failure === undefined) return answer;
-      const again = learns(loaded, answer, request) ? await generate(loaded, request, warn) : answer;
+      const again = learns(loaded, answer, request, since) ? await generate(loaded, request, warn) : answer;
       // The service may have repeated the key.
       return again.failure === undefined ? again : redact(again);
     },
@@ -119,8 +120,13 @@ function itemIdsIn(items: object): readonly string[] {
 }
 
 /** Whether a request can be sent again because its account does not know what another has stored. */
-function learns({ model, converted, unknown }: Call, failure: ModelFailure, request: ModelRequest): boolean {
-  const messages = unknown.learn(failure, request, (items) => items["provider"] === model.provider);
+function learns(
+  { model, converted, unknown }: Call,
+  failure: ModelFailure,
+  request: ModelRequest,
+  since: number,
+): boolean {
+  const messages = unknown.learn(failure, request, (items) => items["provider"] === model.provider, since);
   for (const message of messages) converted.delete(message);
   return messages.length > 0;
 }

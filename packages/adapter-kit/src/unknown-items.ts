@@ -10,6 +10,7 @@ const most = 10_000;
 export class UnknownItems {
   readonly #idsIn: (items: object) => readonly string[];
   readonly #ids = new Set<string>();
+  #lessons = 0;
 
   /** `idsIn`: the ids by which the service knows a message's items. */
   constructor(idsIn: (items: object) => readonly string[]) {
@@ -20,23 +21,33 @@ export class UnknownItems {
     return this.#ids.size > 0 && this.#idsIn(items).some((id) => this.#ids.has(id));
   }
 
+  /** Grows with every refusal that was learned from. */
+  get lessons(): number {
+    return this.#lessons;
+  }
+
   /**
    * Learns from a refusal that the account does not know the items of a request, of which it names one at most: all for
-   * which `isSent` holds. Returns the messages that have them; without these items the request can be sent again.
+   * which `mayKnow` holds. Returns the messages that have them; without these items the request can be sent again. `since`:
+   * the lessons when it was sent; what another request has taught meanwhile went out with this one, too.
    */
   learn(
     { payload }: ModelFailure,
     { messages }: ModelRequest,
-    isSent: (items: Json) => boolean,
+    mayKnow: (items: Json) => boolean,
+    since: number,
   ): ModelRequest["messages"] {
     if (!isItemUnknown(payload)) return [];
+    const hasNew = since < this.#lessons;
     const sent = messages.filter((message) => {
       const items = message.role === "assistant" ? message.providerItems : undefined;
-      return isRecord(items) && !this.has(items) && isSent(items) && this.#idsIn(items).length > 0;
+      if (!isRecord(items) || !mayKnow(items) || this.#idsIn(items).length === 0) return false;
+      return hasNew || !this.has(items);
     });
     const ids = sent.flatMap((message) => this.#idsIn((message as { readonly providerItems: object }).providerItems));
     if (this.#ids.size + ids.length > most) this.#ids.clear();
     for (const id of ids) this.#ids.add(id);
+    if (sent.length > 0) this.#lessons++;
     return sent;
   }
 }

@@ -23,7 +23,6 @@ export class Account {
       .map((item) => textAt(item, "id"))
       .filter(Boolean),
   );
-  #refusals = 0;
 
   constructor({ baseURL, apiKey, organization }: Omit<CheckedOptions, "account">) {
     this.service = baseURL === undefined ? "api.openai.com" : new URL(baseURL).host;
@@ -32,7 +31,7 @@ export class Account {
 
   /** Grows with every refusal that was learned from: what was made of messages before is out of date then. */
   get refusals(): number {
-    return this.#refusals;
+    return this.#unknown.lessons;
   }
 
   /** Remembers that it made an answer's items. */
@@ -42,20 +41,20 @@ export class Account {
 
   /** Whether an answer's items may be known to it; those of which nothing is known, as in a saved conversation, may. */
   knows(items: Json): boolean {
+    return this.#mayHaveMade(items) && !this.#unknown.has(items);
+  }
+
+  #mayHaveMade(items: Json): boolean {
     const { service = this.service } = items;
-    return (
-      service === this.service && !this.#unknown.has(items) && (makers.get(items) ?? this.#identity) === this.#identity
-    );
+    return service === this.service && (makers.get(items) ?? this.#identity) === this.#identity;
   }
 
   /**
    * Learns from a refusal that it does not know the items of a request. Returns whether the request can be sent again
-   * without them.
+   * without them. `since`: the refusals when it was sent.
    */
-  learns(failure: ModelFailure, request: ModelRequest): boolean {
-    const isSent = (items: Json): boolean => items["api"] === responsesItems && this.knows(items);
-    const learned = this.#unknown.learn(failure, request, isSent).length > 0;
-    if (learned) this.#refusals++;
-    return learned;
+  learns(failure: ModelFailure, request: ModelRequest, since: number): boolean {
+    const mayKnow = (items: Json): boolean => items["api"] === responsesItems && this.#mayHaveMade(items);
+    return this.#unknown.learn(failure, request, mayKnow, since).length > 0;
   }
 }

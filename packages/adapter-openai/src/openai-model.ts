@@ -35,15 +35,18 @@ export function openaiModel(given: OpenAIOptions): ModelProvider {
   const connection = connect(options);
   const secrets = secretsOf(options);
   const redact = failureRedactor(secrets);
-  const generate = (request: ModelRequest): ReturnType<ModelProvider["generate"]> =>
-    answerTo({ ...options, secrets }, connection, request).then((answer) => {
+  const { account } = options;
+  const generate = (request: ModelRequest): ReturnType<ModelProvider["generate"]> => {
+    const since = account?.refusals ?? 0;
+    return answerTo({ ...options, secrets }, connection, request).then((answer) => {
       if (answer.failure === undefined) {
-        options.account?.made(answer.message.providerItems);
+        account?.made(answer.message.providerItems);
         return answer;
       }
       // The service may have repeated the key.
-      return options.account?.learns(answer, request) === true ? generate(request) : redact(answer);
+      return account?.learns(answer, request, since) === true ? generate(request) : redact(answer);
     });
+  };
   return Object.freeze({
     name: "openai",
     model: options.model,

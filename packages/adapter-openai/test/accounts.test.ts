@@ -138,6 +138,26 @@ test.each([
   expect(sentTo(simulator, 3)).toEqual([...rebuilt, "One.", "Sure?"]);
 });
 
+test("RSN-3 so it is with each of several requests that were sent before the first refusal", async () => {
+  await using simulator = await startSimulator({
+    rules: [
+      ({ body }) =>
+        JSON.stringify(body).includes('"rs_')
+          ? unknownItem("Item with id 'rs_1' not found.", null, 404)
+          : { text: "Yes." },
+    ],
+  });
+  const item = { type: "reasoning", id: "rs_1", summary: [] };
+  const messages = [
+    { role: "user", text: "Hi" },
+    { role: "assistant", text: "Hello.", toolCalls: [], providerItems: { api: "openai.responses", items: [item] } },
+  ] as const satisfies readonly Message[];
+  const adapter = at(simulator, keys.one);
+  const asked = ["And now?", "Sure?", "Really?"].map((text) => adapter.evaluate(text, { messages: [...messages] }));
+  expect((await Promise.all(asked)).map(({ text }) => text)).toEqual(["Yes.", "Yes.", "Yes."]);
+  expect(simulator.requests).toHaveLength(6);
+});
+
 test("RSN-3 such a refusal of a request without items stays what it is", async () => {
   const refusal = unknownItem("Item with id 'rs_1' not found.", null, 404);
   await using simulator = await startSimulator({ steps: [refusal, calls, refusal, refusal] });
