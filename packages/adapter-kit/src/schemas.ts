@@ -61,8 +61,9 @@ export function outputSchema(schema: JsonSchema, ignored?: ReadonlySet<string>):
 }
 
 /**
- * A schema for a service that is not asked to keep to it: as it is, but for what some services refuse. A pattern that looks ahead or behind and
- * `propertyNames` stand in the description, and so does what the service would pass over. Made once for a schema.
+ * A schema for a service that is not asked to keep to it: as it is, but for what some services refuse. A pattern that
+ * looks ahead or behind and `propertyNames` stand in the description, and so does what the service would pass over. Made
+ * once for a schema.
  */
 export const looseSchema: (schema: JsonSchema, ignored?: ReadonlySet<string>) => JsonSchema = once((schema, ignored) =>
   describedSchema(

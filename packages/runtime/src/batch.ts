@@ -40,8 +40,8 @@ interface BatchPlan {
 export class Batch<Output> {
   /** Results that are not read yet, by place. */
   readonly settled = new Map<number, Evaluated<Output>>();
-  /** 1 while the reader waits for a result: that one will not wait unread. */
-  awaited = 0;
+  /** Whether the reader waits for a result: that one will not wait unread. */
+  isAwaited = false;
   /** What the source threw. */
   failure: { readonly error: unknown } | undefined;
   readonly #source: Iterator<Prompt<Output>> | AsyncIterator<Prompt<Output>>;
@@ -81,7 +81,8 @@ export class Batch<Output> {
   #mayBegin(): boolean {
     const { concurrency, leaving } = this.#plan;
     if (this.#isDrained || leaving.aborted || this.#running.size >= concurrency) return false;
-    return this.settled.size + this.#running.size < concurrency * unreadForEach + this.awaited;
+    const most = concurrency * unreadForEach + (this.isAwaited ? 1 : 0);
+    return this.settled.size + this.#running.size < most;
   }
 
   /** Begins the next prompt as soon as it is there; a source that waits holds no result back. */

@@ -54,6 +54,7 @@ export interface EvaluatedAll<Output> extends AsyncIterable<Evaluated<Output>, v
 }
 
 const defaultConcurrency = 16;
+
 /**
  * Evaluates many prompts, some at a time. Results are yielded in the order of the prompts; a failure is a result too. The
  * prompts may be any iterable, also one that makes them when they are needed. Limits given as `budget` hold for all of
@@ -128,11 +129,11 @@ async function* resultsOf<Output>(
         yield result;
         continue;
       }
-      batch.awaited = 1;
+      batch.isAwaited = true;
       batch.beginNext();
       if (batch.isOver()) break;
       await news.next();
-      batch.awaited = 0;
+      batch.isAwaited = false;
     }
     if (batch.failure !== undefined) throw batch.failure.error;
   } finally {

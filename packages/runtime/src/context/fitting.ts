@@ -141,20 +141,23 @@ export class RunFitting implements Fitting {
   /** The request with the adapter's bound of files, where the history has any. */
   #measured(request: Sent): Sent {
     const { bound } = this.#running().history;
-    const messages = request.messages.map((message) => this.#measuredMessage(message));
-    return bound === undefined ? { ...request, messages } : { ...request, messages, bound };
+    const messages = this.#shownMessages(request.messages);
+    if (bound === undefined && messages === request.messages) return request;
+    return { ...request, messages, bound };
   }
 
   /** A record shows no secrets: where its run goes on, what was measured is without them. */
-  #measuredMessage(message: Message): Message {
+  #shownMessages(messages: readonly Message[]): readonly Message[] {
     const { tape, world } = this.#running();
-    if (tape === undefined || world.secrets === undefined) return message;
-    let shown = this.#withoutSecrets.get(message);
-    if (shown === undefined) {
-      shown = messagesWithoutSecrets([message], world.secrets)[0] as Message;
-      this.#withoutSecrets.set(message, shown);
-    }
-    return shown;
+    if (tape === undefined || world.secrets === undefined) return messages;
+    return messages.map((message) => {
+      let shown = this.#withoutSecrets.get(message);
+      if (shown === undefined) {
+        shown = messagesWithoutSecrets([message], world.secrets)[0] as Message;
+        this.#withoutSecrets.set(message, shown);
+      }
+      return shown;
+    });
   }
 
   #running(): Run {
@@ -170,7 +173,7 @@ export class RunFitting implements Fitting {
 
   #plan(request: Sent, before: number, goal: Omit<Goal, "keepTurns">): Plan {
     const { history } = this.#running();
-    const messages = history.messages().map((message) => this.#measuredMessage(message));
+    const messages = this.#shownMessages(history.messages());
     const rate = before / charactersIn(this.#measured(request));
     const sizes = messages.map((message) => sizeOf(message, history.bound) * rate);
     const stubSizes = messages.map((message, place) => {

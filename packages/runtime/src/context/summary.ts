@@ -59,7 +59,7 @@ export async function summarise(
         { expect: { outputTokensPerTurn: { p90: options.maxTokens } } },
         nestingIn(run),
       );
-      const text = withoutSecrets(run, output).trim();
+      const text = run.redaction.value(output).trim();
       if (text === "") return "";
       summary = text.slice(0, wholeCharacters(text, of.most));
     }
@@ -116,7 +116,7 @@ async function entryOf(run: Run, given: Message): Promise<string> {
   const [message = given] = messagesWithoutSecrets([given], run.world.secrets);
   if (message.role === "tool") {
     const full = message.full && (await keptText(run, message.full));
-    const text = full === undefined ? message.text : withoutSecrets(run, full);
+    const text = full === undefined ? message.text : run.redaction.value(full);
     return `Result of ${message.name}${message.isError ? " (failed)" : ""}: ${bothEnds(text, shownOfResult)}\n\n`;
   }
   if (message.role !== "assistant") return `User: ${message.text}\n\n`;
@@ -124,10 +124,6 @@ async function entryOf(run: Run, given: Message): Promise<string> {
   const text = message.text === "" ? [] : [message.text];
   const called = calls.length === 0 ? [] : [`Calls: ${calls.join(", ")}`];
   return `Assistant: ${[...text, ...called].join("\n")}\n\n`;
-}
-
-function withoutSecrets({ world }: Run, text: string): string {
-  return world.secrets?.redact(text) ?? text;
 }
 
 interface SummaryParams {

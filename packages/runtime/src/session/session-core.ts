@@ -72,8 +72,8 @@ export interface SessionCore extends Pick<
   /** Makes the session unusable. */
   poison(operation: "rollback" | "commit", message: string, cause: unknown): void;
   /**
-   * Calls back with each event that the application dispatches, and its order (`nextOrder`), before its listeners receive it. Returns
-   * what ends that. A listener of the session would make each of the framework's events go through its list.
+   * Calls back with each event that the application dispatches, and its order (`nextOrder`), before its listeners receive
+   * it. Returns what ends that. A listener of the session would make each of the framework's events go through its list.
    */
   watchDispatch(watch: (event: AppEvent, order: number) => void): () => void;
   /**

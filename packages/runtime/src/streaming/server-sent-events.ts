@@ -39,8 +39,8 @@ const defaultHeartbeatMs = 15_000;
 /**
  * Makes the body of a response with `content-type: text/event-stream` of an evaluation's stream. What `show` chooses is
  * sent as it happens; the last message is `done` with the output, or `failed` with the error's code, and of a run that
- * cannot go on its reason ("suspended": it waits for a decision), and nothing else. While the browser does not read, nothing is sent, and the evaluation goes on. When the browser leaves, the evaluation is
- * aborted.
+ * cannot go on its reason ("suspended": it waits for a decision), and nothing else. While the browser does not read,
+ * nothing is sent, and the evaluation goes on. When the browser leaves, the evaluation is aborted.
  * Source of the format: HTML Living Standard, "Server-sent events".
  * @throws {DefinitionError} for a stream that is none or has a reader, and a heartbeat that is not positive.
  */

@@ -67,9 +67,9 @@ function beginPrepared(
 }
 
 /**
- * The attempt holds the session for its first call that may change something, and for the first one that uses resources, what all
- * tools of the prompt may change: attempts that took that call by call, in the order of their models, would wait for each
- * other. undefined: it is held now.
+ * The attempt holds the session for its first call that may change something, and for the first one that uses resources
+ * what all tools of the prompt may change: attempts that took that call by call, in the order of their models, would wait
+ * for each other. undefined: it is held now.
  */
 function holdForAttempt(run: Run, options: TransactionOptions): ReturnType<typeof lockAll> {
   const { attempt } = run;
